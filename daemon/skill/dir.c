@@ -1,5 +1,8 @@
 /*
- * dir.c - a skill on disk. The list of entries is also the list of directories still to be read, so depth costs no
+ * dir.c - the directory of a skill: the rules over the names, types and sizes of what is in it, and a skill on disk.
+ *
+ * Links are walked by the listing alone, never by the kernel: the rules give the same answer for an archive that is not
+ * unpacked. On disk the list of entries is also the list of directories still to be read, so depth costs no
  * stack. Every open is below the held descriptor and through no symbolic link, even if the tree changes meanwhile: name
  * by name with O_NOFOLLOW. That guarantees the same as openat2, and also works where openat2 is missing (gVisor,
  * valgrind, older seccomp filters).
@@ -8,6 +11,7 @@
 
 #include "base/util.h"
 #include "base/os/file.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +19,219 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+#define PATH_MAX_BYTES 4096
+
+struct skill_listing {
+	const struct skill_entry **sorted; /* by path */
+	size_t n;
+	struct skill_report *r;
+};
+
+static int listing_by_path(const void *a, const void *b)
+{
+	return strcmp((*(const struct skill_entry *const *)a)->path,
+		      (*(const struct skill_entry *const *)b)->path);
+}
+
+static const struct skill_entry *listing_find(const struct skill_listing *l, const char *path)
+{
+	const struct skill_entry key = { .path = (char *)(uintptr_t)path }, *k = &key;
+	const struct skill_entry **at = bsearch(&k, l->sorted, l->n, sizeof(k), listing_by_path);
+
+	return at ? *at : NULL;
+}
+
+/* --- symbolic links ---------------------------------------------------------------------------------- */
+
+enum link_end { LINK_INSIDE, LINK_ABSOLUTE, LINK_OUTWARD, LINK_LOOP, LINK_DANGLING };
+
+struct link_path {
+	char at[PATH_MAX_BYTES]; /* where we are, without links; "" is the skill's root */
+	char todo[2 *
+		  PATH_MAX_BYTES]; /* what is still to be walked, from pos to the end of the array */
+	size_t pos;
+	unsigned hops;
+};
+
+static void link_leave(struct link_path *w)
+{
+	char *slash = strrchr(w->at, '/');
+
+	*(slash ? slash : w->at) = '\0';
+}
+
+/* at names a link: its target is put before the rest of the path. */
+static enum link_end link_follow(struct link_path *w, const struct skill_entry *link)
+{
+	struct slice target = slice_of(link->target);
+
+	if (++w->hops > SKILL_LINK_HOPS || target.n >= w->pos)
+		return LINK_LOOP;
+	if (target.n && target.p[0] == '/')
+		return LINK_ABSOLUTE;
+	w->todo[--w->pos] = '/';
+	w->pos -= target.n;
+	if (target.n)
+		memcpy(w->todo + w->pos, target.p, target.n);
+	link_leave(w);
+	return LINK_INSIDE;
+}
+
+/* Walks one component of todo; LINK_INSIDE: the walk goes on. */
+static enum link_end link_step(const struct skill_listing *l, struct link_path *w)
+{
+	const char *next = w->todo + w->pos;
+	size_t n = strcspn(next, "/"), have = strlen(w->at);
+	char name[PATH_MAX_BYTES];
+	const struct skill_entry *e;
+
+	if (n >= sizeof(name) || have + n + 2 > sizeof(w->at))
+		return LINK_DANGLING;
+	memcpy(name, next, n);
+	name[n] = '\0';
+	w->pos += n + (next[n] == '/');
+	if (!*name || strcmp(name, ".") == 0)
+		return LINK_INSIDE;
+	if (strcmp(name, "..") == 0) {
+		if (!have)
+			return LINK_OUTWARD;
+		link_leave(w);
+		return LINK_INSIDE;
+	}
+	if (have)
+		w->at[have++] = '/';
+	memcpy(w->at + have, name, n + 1);
+	e = listing_find(l, w->at);
+	if (!e)
+		return LINK_DANGLING;
+	return e->type == SKILL_ENTRY_SYMLINK ? link_follow(w, e) : LINK_INSIDE;
+}
+
+static enum link_end link_walk(const struct skill_listing *l, const struct skill_entry *link)
+{
+	struct link_path w = { .pos = sizeof(w.todo) - 1 };
+	enum link_end end;
+
+	if (strlen(link->path) >= sizeof(w.at))
+		return LINK_OUTWARD;
+	strcpy(w.at, link->path);
+	end = link_follow(&w, link);
+	while (end == LINK_INSIDE && w.todo[w.pos])
+		end = link_step(l, &w);
+	return end;
+}
+
+static void listing_check_link(const struct skill_listing *l, const struct skill_entry *e)
+{
+	static const struct {
+		enum skill_severity severity;
+		const char *code, *msg;
+	} rows[] = {
+		[LINK_ABSOLUTE] = { SKILL_FATAL, "SYMLINK_ABSOLUTE",
+				    "the symbolic link has an absolute target" },
+		[LINK_OUTWARD] = { SKILL_FATAL, "SYMLINK_OUTWARD",
+				   "the symbolic link leaves the skill" },
+		[LINK_LOOP] = { SKILL_FATAL, "SYMLINK_LOOP",
+				"the symbolic link leads through too many others" },
+		[LINK_DANGLING] = { SKILL_WARNING, "SYMLINK_DANGLING",
+				    "the symbolic link leads to nothing" },
+	};
+	enum link_end end = link_walk(l, e);
+
+	if (end != LINK_INSIDE)
+		skill_note(l->r, rows[end].severity, rows[end].code, AT_PATH(e->path), "%s",
+			   rows[end].msg);
+}
+
+/* --- single entries ------------------------------------------------------------------------------------ */
+
+static const char *const skill_files[] = { "SKILL.md", "skill.md" };
+
+static bool is_nested_skill(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base &&
+	       (strcmp(base + 1, skill_files[0]) == 0 || strcmp(base + 1, skill_files[1]) == 0);
+}
+
+static void listing_check_entry(const struct skill_listing *l, const struct skill_entry *e)
+{
+	if (!utf8_valid(slice_of(e->path)))
+		skill_note(l->r, SKILL_ERROR, "PATH_NOT_UTF8", AT_PATH(e->path),
+			   "the name is not UTF-8");
+	if (e->type == SKILL_ENTRY_SYMLINK)
+		listing_check_link(l, e);
+	else if (e->type == SKILL_ENTRY_OTHER)
+		skill_note(l->r, SKILL_FATAL, "SPECIAL_FILE", AT_PATH(e->path),
+			   "neither file, directory nor symbolic link");
+	else if (e->type == SKILL_ENTRY_FILE && e->mode & 06000)
+		skill_note(l->r, SKILL_FATAL, "SETID", AT_PATH(e->path),
+			   "the file has a set-user or set-group bit");
+	if (e->type == SKILL_ENTRY_FILE && is_nested_skill(e->path))
+		skill_note(
+			l->r, SKILL_WARNING, "NESTED_SKILL", AT_PATH(e->path),
+			"a skill within the skill: some harnesses list it by itself, others never see it");
+}
+
+static void listing_check_skill_file(const struct skill_listing *l)
+{
+	const struct skill_entry *upper = listing_find(l, skill_files[0]),
+				 *lower = listing_find(l, skill_files[1]);
+	const struct skill_entry *e = upper ? upper : lower;
+
+	if (!e)
+		skill_note(l->r, SKILL_FATAL, "SKILL_FILE_MISSING", AT_PATH(skill_files[0]),
+			   "there is no SKILL.md in the skill's directory");
+	else if (e->type != SKILL_ENTRY_FILE)
+		skill_note(l->r, SKILL_FATAL, "SKILL_FILE_TYPE", AT_PATH(e->path),
+			   "it is not a regular file");
+	if (upper && lower)
+		skill_note(l->r, SKILL_ERROR, "SKILL_FILE_TWICE", AT_PATH(lower->path),
+			   "SKILL.md is there too, and is the one that is read");
+	else if (lower)
+		skill_note(l->r, SKILL_WARNING, "SKILL_FILE_LOWERCASE", AT_PATH(lower->path),
+			   "most harnesses look for SKILL.md only");
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------- */
+
+static void listing_check_sizes(const struct skill_limits *limits, struct skill_report *r)
+{
+	if (r->files > limits->files)
+		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
+			   (struct skill_at){
+				   .has_limit = true, .limit = limits->files, .used = r->files },
+			   "the skill has more than %zu files", (size_t)limits->files);
+	if (r->bytes > limits->bytes)
+		skill_note(r, SKILL_FATAL, "TOO_LARGE",
+			   (struct skill_at){
+				   .has_limit = true, .limit = limits->bytes, .used = r->bytes },
+			   "the skill has more than %zu bytes", (size_t)limits->bytes);
+}
+
+void skill_check_listing(const struct skill_entry *entries, size_t n,
+			 const struct skill_limits *limits, struct skill_report *r)
+{
+	_cleanup_(freep) const struct skill_entry **sorted = xalloc(n * sizeof(*sorted));
+	struct skill_listing l = { sorted, n, r };
+
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = &entries[i];
+		r->files += entries[i].type != SKILL_ENTRY_DIR;
+		if (entries[i].type == SKILL_ENTRY_FILE &&
+		    __builtin_add_overflow(r->bytes, entries[i].size, &r->bytes))
+			r->bytes = UINT64_MAX;
+	}
+	qsort(sorted, n, sizeof(*sorted), listing_by_path);
+	listing_check_skill_file(&l);
+	listing_check_sizes(limits, r);
+	for (size_t i = 0; i < n; i++)
+		listing_check_entry(&l, sorted[i]);
+}
+
+/* --- on disk --------------------------------------------------------------------------------------------- */
 
 struct skill_walk {
 	int root;
@@ -25,7 +242,7 @@ struct skill_walk {
 	struct err *e;
 };
 
-static void walk_done(struct skill_walk *w)
+static void skill_walk_done(struct skill_walk *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		free(w->entries[i].path);
@@ -34,7 +251,7 @@ static void walk_done(struct skill_walk *w)
 	free(w->entries);
 }
 
-static int open_in(int dir, struct slice name, int flags)
+static int skill_open_in(int dir, struct slice name, int flags)
 {
 	char text[NAME_MAX + 1];
 	int fd;
@@ -48,14 +265,14 @@ static int open_in(int dir, struct slice name, int flags)
 }
 
 /* path: names as the walk read them, so none is "..". The caller closes the result. */
-static int open_below(int root, const char *path, int flags)
+static int skill_open_below(int root, const char *path, int flags)
 {
 	_cleanup_(closep) int dir = -1;
 	size_t n;
 
 	for (n = strcspn(path, "/"); path[n]; n = strcspn(path, "/")) {
-		int fd = open_in(dir < 0 ? root : dir, (struct slice){ path, n },
-				 O_PATH | O_DIRECTORY);
+		int fd = skill_open_in(dir < 0 ? root : dir, (struct slice){ path, n },
+				       O_PATH | O_DIRECTORY);
 
 		if (fd < 0)
 			return fd;
@@ -63,17 +280,17 @@ static int open_below(int root, const char *path, int flags)
 		dir = fd;
 		path += n + 1;
 	}
-	return open_in(dir < 0 ? root : dir, (struct slice){ path, n },
-		       flags | O_RDONLY | O_NONBLOCK);
+	return skill_open_in(dir < 0 ? root : dir, (struct slice){ path, n },
+			     flags | O_RDONLY | O_NONBLOCK);
 }
 
-static int trouble(struct skill_walk *w, const char *path, int r)
+static int skill_trouble(struct skill_walk *w, const char *path, int r)
 {
 	return err_set(w->e, r, RPC_INTERNAL_ERROR, "IO", "'%.150s' of the skill: %s",
 		       *path ? path : ".", strerror(-r));
 }
 
-static struct skill_entry *add_entry(struct skill_walk *w, char *path)
+static struct skill_entry *skill_add_entry(struct skill_walk *w, char *path)
 {
 	struct skill_entry *e = GROW(w->entries, w->n);
 
@@ -81,7 +298,7 @@ static struct skill_entry *add_entry(struct skill_walk *w, char *path)
 	return e;
 }
 
-static char *read_target(int dir, const char *name)
+static char *skill_read_target(int dir, const char *name)
 {
 	char target[4096];
 	ssize_t n = readlinkat(dir, name, target, sizeof(target));
@@ -89,14 +306,14 @@ static char *read_target(int dir, const char *name)
 	return n < 0 ? NULL : xstrndup(target, (size_t)n);
 }
 
-static int look_at(struct skill_walk *w, int dir, const char *below, const char *name)
+static int skill_look(struct skill_walk *w, int dir, const char *below, const char *name)
 {
 	char *path = *below ? file_join(below, name) : xstrdup(name);
-	struct skill_entry *entry = add_entry(w, path);
+	struct skill_entry *entry = skill_add_entry(w, path);
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return trouble(w, path, -errno);
+		return skill_trouble(w, path, -errno);
 	entry->size = (uint64_t)st.st_size;
 	entry->mode = st.st_mode & 07777;
 	entry->type = S_ISREG(st.st_mode) ? SKILL_ENTRY_FILE :
@@ -104,14 +321,14 @@ static int look_at(struct skill_walk *w, int dir, const char *below, const char 
 		      S_ISLNK(st.st_mode) ? SKILL_ENTRY_SYMLINK :
 					    SKILL_ENTRY_OTHER;
 	if (entry->type == SKILL_ENTRY_SYMLINK) {
-		entry->target = read_target(dir, name);
+		entry->target = skill_read_target(dir, name);
 		if (!entry->target)
-			return trouble(w, path, -errno);
+			return skill_trouble(w, path, -errno);
 	}
 	return 0;
 }
 
-static bool too_deep(struct skill_walk *w, const char *path)
+static bool skill_too_deep(struct skill_walk *w, const char *path)
 {
 	unsigned depth = 1;
 
@@ -127,62 +344,61 @@ static bool too_deep(struct skill_walk *w, const char *path)
 	return true;
 }
 
-static int read_dir(struct skill_walk *w, const char *path)
+static int skill_read_dir(struct skill_walk *w, const char *path)
 {
-	int r = 0, fd = open_below(w->root, *path ? path : ".", O_DIRECTORY);
+	int r = 0, fd = skill_open_below(w->root, *path ? path : ".", O_DIRECTORY);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 
 	if (!d)
-		return trouble(w, path, fd < 0 ? fd : -errno);
+		return skill_trouble(w, path, fd < 0 ? fd : -errno);
 	while (r == 0 && !w->stopped && (e = readdir(d))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		r = look_at(w, fd, path, e->d_name);
+		r = skill_look(w, fd, path, e->d_name);
 		w->stopped = w->n > w->max;
 	}
 	closedir(d);
 	return r;
 }
 
-static int walk_all(struct skill_walk *w)
+static int skill_walk_all(struct skill_walk *w)
 {
-	int r = read_dir(w, "");
+	int r = skill_read_dir(w, "");
 
 	for (size_t i = 0; r == 0 && !w->stopped && i < w->n; i++) {
 		const char *path = w->entries[i].path; /* does not move while the list grows */
 
 		if (w->entries[i].type != SKILL_ENTRY_DIR)
 			continue;
-		w->stopped = too_deep(w, path);
+		w->stopped = skill_too_deep(w, path);
 		if (!w->stopped)
-			r = read_dir(w, path);
+			r = skill_read_dir(w, path);
 	}
 	return r;
 }
 
 /* The first name that is a file; NULL: the listing has reported what is wrong. */
-static const char *skill_file(const struct skill_walk *w)
+static const char *skill_find_file(const struct skill_walk *w)
 {
-	static const char *const names[] = { "SKILL.md", "skill.md" };
-
-	for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+	for (size_t k = 0; k < ARRAY_SIZE(skill_files); k++)
 		for (size_t i = 0; i < w->n; i++)
-			if (strcmp(w->entries[i].path, names[k]) == 0)
-				return w->entries[i].type == SKILL_ENTRY_FILE ? names[k] : NULL;
+			if (strcmp(w->entries[i].path, skill_files[k]) == 0)
+				return w->entries[i].type == SKILL_ENTRY_FILE ? skill_files[k] :
+										NULL;
 	return NULL;
 }
 
-static int check_skill_file(struct skill_walk *w, const char *dir)
+static int skill_check_found_file(struct skill_walk *w, const char *dir)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(closep) int fd = -1;
-	const char *name = skill_file(w);
+	const char *name = skill_find_file(w);
 	int r;
 
 	if (!name)
 		return 0;
-	fd = open_below(w->root, name, 0);
+	fd = skill_open_below(w->root, name, 0);
 	/* one byte more than is allowed, for the finding */
 	r = fd < 0 ? fd : file_read_fd(fd, SKILL_FILE_MAX, &b);
 	if (r == -E2BIG)
@@ -193,7 +409,7 @@ static int check_skill_file(struct skill_walk *w, const char *dir)
 					      .used = SKILL_FILE_MAX + 1 },
 			   "the file has more than %lu bytes", SKILL_FILE_MAX);
 	else if (r < 0)
-		return trouble(w, name, r);
+		return skill_trouble(w, name, r);
 	else
 		skill_check_file(buf_slice(&b), dir, w->r);
 	return 0;
@@ -202,12 +418,12 @@ static int check_skill_file(struct skill_walk *w, const char *dir)
 int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limits,
 		    struct skill_report *r, struct err *e)
 {
-	_cleanup_(walk_done) struct skill_walk w = { .root = dirfd, .r = r, .e = e };
+	_cleanup_(skill_walk_done) struct skill_walk w = { .root = dirfd, .r = r, .e = e };
 	int res;
 
 	/* directories are not counted as files, but are work all the same */
 	w.max = 2 * limits->files + 64;
-	res = walk_all(&w);
+	res = skill_walk_all(&w);
 	if (res < 0)
 		return res;
 	if (w.n > w.max)
@@ -218,5 +434,5 @@ int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limit
 	if (w.stopped)
 		return 0;
 	skill_check_listing(w.entries, w.n, limits, r);
-	return check_skill_file(&w, dir);
+	return skill_check_found_file(&w, dir);
 }

@@ -1,7 +1,145 @@
-/* skill.c - one SKILL.md: splits it, reads its YAML, applies the rules. */
+/*
+ * skill.c - one SKILL.md as a whole, and the report of findings with its JSON.
+ *
+ * A finding never ends a check: the report has all of them, so that an author repairs a skill once. Findings beyond
+ * SKILL_FINDINGS_MAX are only counted, because a hostile skill can have as many as it has bytes.
+ */
 #include "skill/skill_internal.h"
 
-static bool parse(struct slice yaml, struct front_tree *ret, struct skill_report *r)
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- the report ------------------------------------------------------------------------------------------ */
+
+void skill_report_init(struct skill_report *r)
+{
+	*r = (struct skill_report){ .valid = true, .usable = true };
+}
+
+static void skill_done(struct skill *s)
+{
+	char *strings[] = { s->name, s->description, s->license, s->compatibility,
+			    s->allowed_tools };
+
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		free(strings[i]);
+	for (size_t i = 0; i < s->nmetadata; i++) {
+		free(s->metadata[i].key);
+		free(s->metadata[i].value);
+	}
+	for (size_t i = 0; i < s->nunknown; i++)
+		free(s->unknown[i]);
+	free(s->metadata);
+	free(s->unknown);
+}
+
+void skill_report_done(struct skill_report *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->findings[i].field);
+		free(r->findings[i].path);
+		free(r->findings[i].message);
+	}
+	free(r->findings);
+	skill_done(&r->skill);
+	memset(r, 0, sizeof(*r));
+}
+
+void skill_note(struct skill_report *r, enum skill_severity severity, const char *code,
+		struct skill_at at, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	r->valid = r->valid && severity == SKILL_WARNING;
+	r->usable = r->usable && severity != SKILL_FATAL;
+	if (!r->findings)
+		r->findings = xalloc(SKILL_FINDINGS_MAX * sizeof(*r->findings));
+	if (r->n == SKILL_FINDINGS_MAX) {
+		r->left_out++;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_flatten(text);
+	r->findings[r->n++] = (struct skill_finding){
+		.severity = severity,
+		.code = code,
+		.field = xstrdup(at.field),
+		.path = xstrdup(at.path),
+		.line = at.line,
+		.has_limit = at.has_limit,
+		.limit = at.limit,
+		.used = at.used,
+		.message = xstrdup(text),
+	};
+}
+
+static void skill_put(const struct skill *s, struct jw *w)
+{
+	jw_str(w, "name", s->name);
+	jw_str(w, "description", s->description);
+	jw_str(w, "license", s->license);
+	jw_str(w, "compatibility", s->compatibility);
+	jw_str(w, "allowedTools", s->allowed_tools);
+	if (s->nmetadata) {
+		jw_obj(w, "metadata");
+		for (size_t i = 0; i < s->nmetadata; i++) {
+			jw_lead_key(w, s->metadata[i].key);
+			jw_str(w, NULL, s->metadata[i].value);
+		}
+		jw_end_obj(w);
+	}
+	if (s->nunknown) {
+		jw_arr(w, "unknownKeys");
+		for (size_t i = 0; i < s->nunknown; i++)
+			jw_str(w, NULL, s->unknown[i]);
+		jw_end_arr(w);
+	}
+}
+
+static void skill_put_finding(const struct skill_finding *f, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "severity", f->severity == SKILL_WARNING ? "warning" : "error");
+	if (f->severity == SKILL_FATAL)
+		jw_bool(w, "fatal", true);
+	jw_str(w, "code", f->code);
+	jw_str(w, "field", f->field);
+	jw_str(w, "path", f->path);
+	if (f->line)
+		jw_uint(w, "line", f->line);
+	if (f->has_limit) {
+		jw_uint(w, "limit", f->limit);
+		jw_uint(w, "used", f->used);
+	}
+	jw_str(w, "message", f->message);
+	jw_end_obj(w);
+}
+
+void skill_report_put(const struct skill_report *r, struct jw *w)
+{
+	jw_bool(w, "valid", r->valid);
+	jw_bool(w, "usable", r->usable);
+	skill_put(&r->skill, w);
+	if (r->files) {
+		jw_uint(w, "files", r->files);
+		jw_uint(w, "bytes", r->bytes);
+	}
+	jw_arr(w, "findings");
+	for (size_t i = 0; i < r->n; i++)
+		skill_put_finding(&r->findings[i], w);
+	jw_end_arr(w);
+	if (r->left_out)
+		jw_uint(w, "findingsLeftOut", r->left_out);
+}
+
+/* --- one file -------------------------------------------------------------------------------------------- */
+
+static bool skill_parse(struct slice yaml, struct front_tree *ret, struct skill_report *r)
 {
 	_cleanup_(buf_done) struct buf quoted = { 0 };
 	struct front_fault first, again;
@@ -23,7 +161,7 @@ static bool parse(struct slice yaml, struct front_tree *ret, struct skill_report
 }
 
 /* The reference validator reads a subset of YAML in which these do not exist. */
-static void note_extras(const struct front_tree *t, struct skill_report *r)
+static void skill_note_extras(const struct front_tree *t, struct skill_report *r)
 {
 	static const struct {
 		const char *code, *msg;
@@ -39,7 +177,7 @@ static void note_extras(const struct front_tree *t, struct skill_report *r)
 				   (struct skill_at){ .line = t->extra[i] }, "%s", rows[i].msg);
 }
 
-static void check_body(struct slice body, struct skill_report *r)
+static void skill_check_body(struct slice body, struct skill_report *r)
 {
 	struct skill_at at = { .field = "body", .has_limit = true };
 	bool blank = true;
@@ -81,9 +219,9 @@ void skill_check_file(struct slice file, const char *dir, struct skill_report *r
 	}
 	if (!front_split(file, &yaml, &body, r))
 		return;
-	if (!parse(yaml, &tree, r))
+	if (!skill_parse(yaml, &tree, r))
 		return;
-	note_extras(&tree, r);
+	skill_note_extras(&tree, r);
 	skill_check_fields(&tree.nodes[0], dir, r);
-	check_body(body, r);
+	skill_check_body(body, r);
 }

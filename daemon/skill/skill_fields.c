@@ -1,5 +1,9 @@
-/* skill_fields.c - the rules for the keys of the frontmatter. Lengths are in characters (code points), as the format
- * counts. */
+/*
+ * skill_fields.c - the rules for the keys of the frontmatter, a row of a table each.
+ *
+ * Lengths are in characters (code points), as the format counts. The frontmatter is UTF-8: front_split has checked it. A
+ * fatal finding is only what keeps clients from using the skill at all, so most rules are errors.
+ */
 #include "skill/skill_internal.h"
 
 #include "base/util.h"
@@ -7,15 +11,59 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct check {
+/* --- characters ------------------------------------------------------------------------------------------ */
+
+static size_t utf8_count(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* The characters that Python's str.strip removes. */
+static bool utf8_is_space(uint32_t c)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0x09, 0x0d },	    { 0x1c, 0x20 },	{ 0x85, 0x85 },	    { 0xa0, 0xa0 },
+		{ 0x1680, 0x1680 }, { 0x2000, 0x200a }, { 0x2028, 0x2029 }, { 0x202f, 0x202f },
+		{ 0x205f, 0x205f }, { 0x3000, 0x3000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (c >= ranges[i][0] && c <= ranges[i][1])
+			return true;
+	return false;
+}
+
+static bool utf8_is_blank(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n;
+
+	for (size_t left = strlen(text); left; p += n, left -= n) {
+		uint32_t c;
+
+		n = *p < 0x80 ? 1 : utf8_sequence(p, left);
+		c = n == 1 ? *p : *p & (0x7fu >> n);
+		for (size_t i = 1; i < n; i++)
+			c = c << 6 | (p[i] & 0x3f);
+		if (!n || !utf8_is_space(c))
+			return false;
+	}
+	return true;
+}
+
+struct field_check {
 	struct skill_report *r;
 	const char *dir;
 	const char *field; /* with metadata, the whole path */
 	unsigned line;
 };
 
-static _printf_(4, 5) void note(struct check *c, enum skill_severity severity, const char *code,
-				const char *fmt, ...)
+static _printf_(4, 5) void field_note(struct field_check *c, enum skill_severity severity,
+				      const char *code, const char *fmt, ...)
 {
 	char text[200];
 	va_list ap;
@@ -28,7 +76,7 @@ static _printf_(4, 5) void note(struct check *c, enum skill_severity severity, c
 
 /* --- what a plain scalar is to others ------------------------------------------------------------------ */
 
-static bool is_word(const char *text, const char *const *words)
+static bool yaml_is_word(const char *text, const char *const *words)
 {
 	for (; *words; words++)
 		if (strcasecmp(text, *words) == 0)
@@ -36,14 +84,14 @@ static bool is_word(const char *text, const char *const *words)
 	return false;
 }
 
-static bool is_null(const struct front_node *v)
+static bool yaml_is_null(const struct front_node *v)
 {
 	return v->type == FRONT_SCALAR && v->plain &&
 	       (!*v->text || strcmp(v->text, "~") == 0 || strcasecmp(v->text, "null") == 0);
 }
 
 /* A date of YAML 1.1, which many readers turn into an object. */
-static bool is_date(const char *s)
+static bool yaml_is_date(const char *s)
 {
 	static const char form[] = "dddd-dd-dd";
 
@@ -53,13 +101,13 @@ static bool is_date(const char *s)
 	return !*s || *s == 'T' || *s == ' ';
 }
 
-static bool is_number(const char *s)
+static bool yaml_is_number(const char *s)
 {
 	static const char *const words[] = { ".inf", ".nan", NULL };
 	size_t digits = 0, n;
 
 	s += *s == '+' || *s == '-';
-	if (is_word(s, words))
+	if (yaml_is_word(s, words))
 		return true;
 	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'o'))
 		return s[2] && !s[2 + strspn(s + 2, "0123456789abcdefABCDEF")];
@@ -80,29 +128,29 @@ static bool is_number(const char *s)
 	return digits && !*s;
 }
 
-static const char *other_type(const struct front_node *v)
+static const char *yaml_other_type(const struct front_node *v)
 {
 	static const char *const bools[] = { "true", "false", "yes", "no", "on", "off", NULL };
 
 	if (!v->plain)
 		return NULL;
-	if (is_null(v))
+	if (yaml_is_null(v))
 		return "nothing (null)";
-	if (is_word(v->text, bools))
+	if (yaml_is_word(v->text, bools))
 		return "a boolean";
-	return is_number(v->text) ? "a number" : is_date(v->text) ? "a date" : NULL;
+	return yaml_is_number(v->text) ? "a number" : yaml_is_date(v->text) ? "a date" : NULL;
 }
 
-static void warn_other_type(struct check *c, const struct front_node *v)
+static void warn_other_type(struct field_check *c, const struct front_node *v)
 {
-	const char *type = other_type(v);
+	const char *type = yaml_other_type(v);
 
 	if (type)
-		note(c, SKILL_WARNING, "NOT_TEXT",
-		     "readers of YAML take it for %s: put it in quotes", type);
+		field_note(c, SKILL_WARNING, "NOT_TEXT",
+			   "readers of YAML take it for %s: put it in quotes", type);
 }
 
-static bool has_control(const char *text)
+static bool field_has_control(const char *text)
 {
 	for (; *text; text++)
 		if (((unsigned char)*text < 0x20 && !strchr("\t\n\r", *text)) || *text == 0x7f)
@@ -110,7 +158,7 @@ static bool has_control(const char *text)
 	return false;
 }
 
-/* --- rules that several fields have -------------------------------------------------------------------- */
+/* --- rules that several field_rules have -------------------------------------------------------------------- */
 
 struct text_rule {
 	const char *type_code, *empty_code, *long_code; /* NULL: there is no such rule */
@@ -119,23 +167,24 @@ struct text_rule {
 };
 
 /* The field's text, or NULL with a finding. */
-static const char *take_text(struct check *c, const struct front_node *v,
-			     const struct text_rule *rule)
+static const char *field_text(struct field_check *c, const struct front_node *v,
+			      const struct text_rule *rule)
 {
 	size_t n;
 
 	if (v->type != FRONT_SCALAR) {
-		note(c, rule->without, rule->type_code, "a %s where text is wanted",
-		     v->type == FRONT_LIST ? "list" : "mapping");
+		field_note(c, rule->without, rule->type_code, "a %s where text is wanted",
+			   v->type == FRONT_LIST ? "list" : "mapping");
 		return NULL;
 	}
-	if (rule->empty_code && (is_null(v) || utf8_blank(v->text))) {
-		note(c, rule->without, rule->empty_code, "there is no text in it");
+	if (rule->empty_code && (yaml_is_null(v) || utf8_is_blank(v->text))) {
+		field_note(c, rule->without, rule->empty_code, "there is no text in it");
 		return NULL;
 	}
 	warn_other_type(c, v);
-	if (has_control(v->text))
-		note(c, SKILL_WARNING, "CONTROL_CHARACTER", "there are control characters in it");
+	if (field_has_control(v->text))
+		field_note(c, SKILL_WARNING, "CONTROL_CHARACTER",
+			   "there are control characters in it");
 	n = utf8_count(v->text);
 	if (rule->long_code && n > rule->max)
 		skill_note(c->r, SKILL_ERROR, rule->long_code,
@@ -169,7 +218,7 @@ static unsigned name_faults(const char *name)
 	return faults;
 }
 
-static void check_characters(struct check *c, const char *name)
+static void check_characters(struct field_check *c, const char *name)
 {
 	static const struct {
 		const char *code, *msg;
@@ -182,65 +231,65 @@ static void check_characters(struct check *c, const char *name)
 
 	for (size_t i = 0; i < NAME_FAULTS; i++)
 		if (faults & 1u << i)
-			note(c, SKILL_ERROR, rows[i].code, "%s", rows[i].msg);
+			field_note(c, SKILL_ERROR, rows[i].code, "%s", rows[i].msg);
 }
 
-static void take_name(struct check *c, const struct front_node *v)
+static void field_name(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "NAME_TYPE", "NAME_EMPTY", "NAME_TOO_LONG",
 					       SKILL_ERROR, SKILL_NAME_MAX };
-	const char *name = take_text(c, v, &rule);
+	const char *name = field_text(c, v, &rule);
 
 	if (!name)
 		return;
 	c->r->skill.name = xstrdup(name);
 	check_characters(c, name);
 	if (name[0] == '-' || name[strlen(name) - 1] == '-')
-		note(c, SKILL_ERROR, "NAME_HYPHEN_EDGE", "it begins or ends with a hyphen");
+		field_note(c, SKILL_ERROR, "NAME_HYPHEN_EDGE", "it begins or ends with a hyphen");
 	if (strstr(name, "--"))
-		note(c, SKILL_ERROR, "NAME_HYPHEN_DOUBLE", "two hyphens follow each other");
+		field_note(c, SKILL_ERROR, "NAME_HYPHEN_DOUBLE", "two hyphens follow each other");
 	if (c->dir && strcmp(name, c->dir) != 0)
-		note(c, SKILL_ERROR, "NAME_MISMATCH", "the skill's directory is called '%.64s'",
-		     c->dir);
+		field_note(c, SKILL_ERROR, "NAME_MISMATCH",
+			   "the skill's directory is called '%.64s'", c->dir);
 }
 
-/* --- the other fields ------------------------------------------------------------------------------------ */
+/* --- the other field_rules ------------------------------------------------------------------------------------ */
 
-static void take_description(struct check *c, const struct front_node *v)
+static void field_description(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "DESCRIPTION_TYPE", "DESCRIPTION_EMPTY",
 					       "DESCRIPTION_TOO_LONG", SKILL_FATAL,
 					       SKILL_DESCRIPTION_MAX };
 
-	c->r->skill.description = xstrdup(take_text(c, v, &rule));
+	c->r->skill.description = xstrdup(field_text(c, v, &rule));
 }
 
-static void take_license(struct check *c, const struct front_node *v)
+static void field_license(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "LICENSE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
 
-	c->r->skill.license = xstrdup(take_text(c, v, &rule));
+	c->r->skill.license = xstrdup(field_text(c, v, &rule));
 }
 
-static void take_compatibility(struct check *c, const struct front_node *v)
+static void field_compatibility(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "COMPATIBILITY_TYPE", "COMPATIBILITY_EMPTY",
 					       "COMPATIBILITY_TOO_LONG", SKILL_ERROR,
 					       SKILL_COMPATIBILITY_MAX };
 
-	c->r->skill.compatibility = xstrdup(take_text(c, v, &rule));
+	c->r->skill.compatibility = xstrdup(field_text(c, v, &rule));
 }
 
-static void take_metadata(struct check *c, const struct front_node *v)
+static void field_metadata(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "METADATA_VALUE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
 	struct skill *s = &c->r->skill;
 	size_t n = 0;
 
-	if (is_null(v))
+	if (yaml_is_null(v))
 		return;
 	if (v->type != FRONT_MAP) {
-		note(c, SKILL_ERROR, "METADATA_TYPE", "metadata is not a mapping");
+		field_note(c, SKILL_ERROR, "METADATA_TYPE", "metadata is not a mapping");
 		return;
 	}
 	for (const struct front_node *k = v->child; k; k = k->next->next)
@@ -248,62 +297,63 @@ static void take_metadata(struct check *c, const struct front_node *v)
 	s->metadata = xalloc(n * sizeof(*s->metadata));
 	for (const struct front_node *k = v->child; k; k = k->next->next) {
 		char path[96];
-		struct check one = { c->r, NULL, path, k->line };
+		struct field_check one = { c->r, NULL, path, k->line };
 		const char *text;
 
 		snprintf(path, sizeof(path), "metadata.%.80s", k->text);
 		err_flatten(path);
-		text = take_text(&one, k->next, &rule);
+		text = field_text(&one, k->next, &rule);
 		if (text)
 			s->metadata[s->nmetadata++] =
 				(struct skill_pair){ xstrdup(k->text), xstrdup(text) };
 	}
 }
 
-static void take_tool_list(struct check *c, const struct front_node *v)
+static void field_tool_list(struct field_check *c, const struct front_node *v)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	for (const struct front_node *i = v->child; i; i = i->next) {
 		if (i->type != FRONT_SCALAR) {
-			note(c, SKILL_ERROR, "ALLOWED_TOOLS_TYPE", "not all of the list is text");
+			field_note(c, SKILL_ERROR, "ALLOWED_TOOLS_TYPE",
+				   "not all of the list is text");
 			return;
 		}
 		buf_printf(&b, "%s%s", buf_len(&b) ? " " : "", i->text);
 	}
 	buf_putc(&b, '\0');
 	c->r->skill.allowed_tools = xstrdup(b.data);
-	note(c, SKILL_WARNING, "ALLOWED_TOOLS_LIST",
-	     "a list where one text with spaces is understood by all");
+	field_note(c, SKILL_WARNING, "ALLOWED_TOOLS_LIST",
+		   "a list where one text with spaces is understood by all");
 }
 
-static void take_allowed_tools(struct check *c, const struct front_node *v)
+static void field_allowed_tools(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "ALLOWED_TOOLS_TYPE", NULL, NULL, SKILL_ERROR, 0 };
 
 	if (v->type == FRONT_LIST)
-		take_tool_list(c, v);
+		field_tool_list(c, v);
 	else
-		c->r->skill.allowed_tools = xstrdup(take_text(c, v, &rule));
+		c->r->skill.allowed_tools = xstrdup(field_text(c, v, &rule));
 }
 
 static const struct {
 	const char *key;
-	void (*take)(struct check *c, const struct front_node *v);
+	void (*take)(struct field_check *c, const struct front_node *v);
 	const char *missing; /* code, if it is required */
 	enum skill_severity without;
-} fields[] = {
-	{ "name", take_name, "NAME_MISSING", SKILL_ERROR },
-	{ "description", take_description, "DESCRIPTION_MISSING", SKILL_FATAL },
-	{ "license", take_license, NULL, 0 },
-	{ "compatibility", take_compatibility, NULL, 0 },
-	{ "metadata", take_metadata, NULL, 0 },
-	{ "allowed-tools", take_allowed_tools, NULL, 0 },
+} field_rules[] = {
+	{ "name", field_name, "NAME_MISSING", SKILL_ERROR },
+	{ "description", field_description, "DESCRIPTION_MISSING", SKILL_FATAL },
+	{ "license", field_license, NULL, 0 },
+	{ "compatibility", field_compatibility, NULL, 0 },
+	{ "metadata", field_metadata, NULL, 0 },
+	{ "allowed-tools", field_allowed_tools, NULL, 0 },
 };
 
 /* Other programs have keys of their own (disable-model-invocation, user-invocable): a strict error, for clients a
  * remark. */
-static void take_unknown(struct skill_report *r, const struct front_node *key)
+static void field_unknown(struct skill_report *r, const struct front_node *key)
 {
 	struct skill *s = &r->skill;
 	char path[96];
@@ -315,31 +365,31 @@ static void take_unknown(struct skill_report *r, const struct front_node *key)
 	*GROW(s->unknown, s->nunknown) = xstrdup(key->text);
 }
 
-static size_t find_field(const char *key)
+static size_t field_find(const char *key)
 {
 	size_t i = 0;
 
-	while (i < ARRAY_SIZE(fields) && strcmp(fields[i].key, key) != 0)
+	while (i < ARRAY_SIZE(field_rules) && strcmp(field_rules[i].key, key) != 0)
 		i++;
 	return i;
 }
 
 void skill_check_fields(const struct front_node *root, const char *dir, struct skill_report *r)
 {
-	bool seen[ARRAY_SIZE(fields) + 1] = { false };
+	bool seen[ARRAY_SIZE(field_rules) + 1] = { false };
 
 	for (const struct front_node *k = root->child; k; k = k->next->next) {
-		size_t i = find_field(k->text);
-		struct check c = { r, dir, k->text, k->line };
+		size_t i = field_find(k->text);
+		struct field_check c = { r, dir, k->text, k->line };
 
 		seen[i] = true;
-		if (i < ARRAY_SIZE(fields))
-			fields[i].take(&c, k->next);
+		if (i < ARRAY_SIZE(field_rules))
+			field_rules[i].take(&c, k->next);
 		else
-			take_unknown(r, k);
+			field_unknown(r, k);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!seen[i] && fields[i].missing)
-			skill_note(r, fields[i].without, fields[i].missing,
-				   AT_FIELD(fields[i].key, 0), "the key is missing");
+	for (size_t i = 0; i < ARRAY_SIZE(field_rules); i++)
+		if (!seen[i] && field_rules[i].missing)
+			skill_note(r, field_rules[i].without, field_rules[i].missing,
+				   AT_FIELD(field_rules[i].key, 0), "the key is missing");
 }

@@ -1,5 +1,5 @@
 /*
- * skill_internal.h - what the files of this folder share: findings, the frontmatter as a tree, UTF-8.
+ * skill_internal.h - what the files of this folder share: findings, and the frontmatter as a tree.
  *
  * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and
  * number of nodes are bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before
@@ -62,11 +62,3 @@ void front_tree_done(struct front_tree *t);
 bool front_quote(struct slice yaml, struct buf *ret);
 /* Checks the fields. */
 void skill_check_fields(const struct front_node *root, const char *dir, struct skill_report *r);
-
-/* Length and value of the character at s (not empty); 0: not UTF-8. */
-size_t utf8_next(struct slice s, uint32_t *ret);
-bool utf8_valid(struct slice s);
-/* Characters of valid UTF-8. */
-size_t utf8_count(const char *text);
-/* True if it has only white space. */
-bool utf8_blank(const char *text);
