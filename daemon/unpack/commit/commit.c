@@ -1,12 +1,12 @@
 /*
  * commit.c - plans, applies and recovers the commit of a staged tree.
  *
- * The order allows recovery after a crash at any point. The plan writes a complete log in state P;
+ * The order allows recovery after a crash at any point. The commit_plan_all writes a complete log in state P;
  * one byte (R) starts the commit; D ends it. A log that is missing, truncated or still P proves
  * that the target is unchanged. A whole commit has no steps: its rename either happened or not, and
  * the presence of tree/ in the stage shows which.
  *
- * A step that finds the target changed since the plan is skipped and reported. Its nodes leave the
+ * A step that finds the target changed since the commit_plan_all is skipped and reported. Its nodes leave the
  * staged manifest, so that the manifest never claims an entry of another user.
  */
 #include "unpack/commit/merge_plan.h"
@@ -15,9 +15,55 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+/* --- reports ------------------------------------------------------------------------------------------- */
+
+void outcome_skip(struct outcome *out, const char *path, const char *reason)
+{
+	if (!out->skipped)
+		out->skipped = xalloc(SKIPPED_MAX * sizeof(*out->skipped));
+	if (out->skipped_total < SKIPPED_MAX)
+		out->skipped[out->skipped_total] = (struct skipped){ xstrdup(path), reason };
+	out->skipped_total++;
+}
+
+void outcome_done(struct outcome *out)
+{
+	for (size_t i = 0; i < out->skipped_total && i < SKIPPED_MAX; i++)
+		free(out->skipped[i].path);
+	free(TAKE_PTR(out->skipped));
+	*out = (struct outcome){ 0 };
+}
+
+int commit_error(struct err *e, int code, const char *path)
+{
+	static const struct {
+		int code;
+		const char *reason;
+	} rows[] = {
+		{ -ENOSPC, "NO_SPACE" },
+		{ -EDQUOT, "NO_SPACE" },
+		{ -EACCES, "ACCESS_DENIED" },
+		{ -EPERM, "ACCESS_DENIED" },
+		{ -EROFS, "READ_ONLY" },
+		{ -E2BIG, "TOO_MANY_ENTRIES" },
+		{ -ENOTRECOVERABLE, "UNDO_INCOMPLETE" },
+	};
+	const char *reason = "IO_ERROR";
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].code == code)
+			reason = rows[i].reason;
+	if (!*path)
+		path = "staging directory";
+	err_set(e, code, 0, reason, "%s: %s", path, strerror(-code));
+	if (e)
+		snprintf(e->field, sizeof(e->field), "%s", path);
+	return code;
+}
+
 /* --- planning ----------------------------------------------------------------------------------------- */
 
-static int create_log(int stage, bool whole, struct intent_log_writer *log)
+static int commit_create_log(int stage, bool whole, struct intent_log_writer *log)
 {
 	int fd = openat(stage, "log", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
@@ -30,7 +76,7 @@ static int create_log(int stage, bool whole, struct intent_log_writer *log)
 	return r;
 }
 
-/* Mode merge: what only the old generation had stays ours, unless its directory is no longer ours. */
+/* Mode commit_merge: what only the old generation had stays ours, unless its directory is no longer ours. */
 static int keep_missing(struct merge *p)
 {
 	int r = 0;
@@ -65,9 +111,9 @@ static int plan_merge(struct merge *p)
 	return r == 0 && p->keep ? keep_missing(p) : r;
 }
 
-static int plan(struct merge *p, const struct commit *c)
+static int commit_plan_all(struct merge *p, const struct commit *c)
 {
-	int r = create_log(c->stage, c->whole, &p->log);
+	int r = commit_create_log(c->stage, c->whole, &p->log);
 
 	if (r < 0)
 		return r;
@@ -96,7 +142,7 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 	held_init(&p.target, c->target);
 	held_init(&p.staged, tree);
 	if (r >= 0)
-		r = plan(&p, c);
+		r = commit_plan_all(&p, c);
 	closep(&p.log.fd);
 	intent_log_writer_done(&p.log);
 	held_done(&p.target);
@@ -123,33 +169,33 @@ struct doing {
 	bool changed;
 };
 
-static bool below(const struct manifest *m, uint32_t v, uint32_t dir)
+static bool node_is_below(const struct manifest *m, uint32_t v, uint32_t dir)
 {
 	while (v != dir && v)
 		v = m->v[v].parent;
 	return v == dir;
 }
 
-/* Counts as skipped what was counted as written, with everything below it. */
-static void unwrite(struct doing *d, uint32_t top)
+/* Counts as skipped what was counted as written, with everything node_is_below it. */
+static void commit_unwrite(struct doing *d, uint32_t top)
 {
 	struct manifest *m = d->c->staged;
 	char path[PATH_BYTES_MAX + 1];
 
 	for (size_t i = 1; i < m->n; i++) {
-		if (m->v[i].gone || !below(m, (uint32_t)i, top))
+		if (m->v[i].gone || !node_is_below(m, (uint32_t)i, top))
 			continue;
 		d->out->written--;
 		outcome_skip(d->out, manifest_path(m, (uint32_t)i, path), "CONFLICT_MODIFIED");
 	}
 	for (size_t i = m->n; i-- > 1;)
-		if (below(m, (uint32_t)i, top))
+		if (node_is_below(m, (uint32_t)i, top))
 			m->v[i].gone = 1;
 	d->changed = true;
 }
 
 /* The directory is not ours after all. Its entries have steps of their own. */
-static void unown(struct doing *d, uint32_t dir, const char *path)
+static void commit_unown(struct doing *d, uint32_t dir, const char *path)
 {
 	d->c->staged->v[dir].shared = 1;
 	d->out->written--;
@@ -157,7 +203,7 @@ static void unown(struct doing *d, uint32_t dir, const char *path)
 	d->changed = true;
 }
 
-static void on_skipped(void *ctx, const struct op *op)
+static void commit_on_skipped(void *ctx, const struct op *op)
 {
 	struct doing *d = ctx;
 	int64_t v = manifest_find(d->c->staged, op->path);
@@ -167,12 +213,12 @@ static void on_skipped(void *ctx, const struct op *op)
 	case OP_ADD:
 	case OP_EXCHANGE:
 		if (v >= 0)
-			unwrite(d, (uint32_t)v);
+			commit_unwrite(d, (uint32_t)v);
 		return;
 	case OP_MKDIR:
 	case OP_CHMOD:
 		if (v >= 0)
-			unown(d, (uint32_t)v, op->path.p);
+			commit_unown(d, (uint32_t)v, op->path.p);
 		return;
 	case OP_REMOVE:
 	case OP_RMDIR:
@@ -183,19 +229,19 @@ static void on_skipped(void *ctx, const struct op *op)
 	}
 }
 
-static int merge(struct doing *d, struct intent_log *log, char *failed)
+static int commit_merge(struct doing *d, struct intent_log *log, char *failed)
 {
 	struct step_dirs g;
 	int r = step_dirs_open(&g, d->c->target, d->c->stage);
 
 	g.since = log->since;
 	if (r == 0)
-		r = steps_run(&g, log, on_skipped, d, failed);
+		r = steps_run(&g, log, commit_on_skipped, d, failed);
 	step_dirs_close(&g);
 	return r;
 }
 
-static int open_log(int stage, struct intent_log *log)
+static int commit_open_log(int stage, struct intent_log *log)
 {
 	int fd = openat(stage, "log", O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
@@ -203,7 +249,7 @@ static int open_log(int stage, struct intent_log *log)
 	return fd < 0 ? -errno : intent_log_load(log, fd);
 }
 
-static void close_log(struct intent_log *log)
+static void commit_close_log(struct intent_log *log)
 {
 	closep(&log->fd);
 	intent_log_done(log);
@@ -214,7 +260,7 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 	char failed[PATH_BYTES_MAX + 1] = "";
 	struct doing d = { c, out, false };
 	struct intent_log log;
-	int r = open_log(c->stage, &log);
+	int r = commit_open_log(c->stage, &log);
 
 	if (r == 0 && log.state != LOG_PLANNED)
 		r = -EBADMSG;
@@ -223,10 +269,10 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 		 * changed. */
 		r = intent_log_set(&log, LOG_REDO);
 	if (r == 0 && !c->whole)
-		r = merge(&d, &log, failed);
+		r = commit_merge(&d, &log, failed);
 	else if (r == 0 && c->parent >= 0)
 		r = commit_rename(c->stage, c->parent, c->name);
-	close_log(&log);
+	commit_close_log(&log);
 	if (r < 0)
 		return commit_error(e, r, c->whole && c->name ? c->name : failed);
 	return d.changed;
@@ -235,8 +281,8 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 /* --- after a kill ---------------------------------------------------------------------------------------- */
 
 /* A step that fails now takes all of them back: the disk may have become full since. */
-static int recover_merge(struct intent_log *log, int target, int stage, bool *committed,
-			 char *failed)
+static int commit_recover_merge(struct intent_log *log, int target, int stage, bool *committed,
+				char *failed)
 {
 	struct step_dirs g;
 	int r = step_dirs_open(&g, target, stage);
@@ -257,7 +303,8 @@ static int recover_merge(struct intent_log *log, int target, int stage, bool *co
 	return r == -ENOTRECOVERABLE ? r : 0;
 }
 
-static int recover(struct intent_log *log, int target, int stage, bool *committed, char *failed)
+static int commit_recover_log(struct intent_log *log, int target, int stage, bool *committed,
+			      char *failed)
 {
 	struct stat sb;
 
@@ -269,11 +316,13 @@ static int recover(struct intent_log *log, int target, int stage, bool *committe
 		return 0;
 	}
 	*committed = log->state == LOG_DONE;
-	return *committed || target < 0 ? 0 : recover_merge(log, target, stage, committed, failed);
+	return *committed || target < 0 ?
+		       0 :
+		       commit_recover_merge(log, target, stage, committed, failed);
 }
 
 /* Not a log of ours: no step was taken under it. */
-static bool no_log(int r)
+static bool commit_is_no_log(int r)
 {
 	return r == -ENOENT || r == -EBADMSG || r == -E2BIG || r == -ELOOP || r == -EISDIR ||
 	       r == -ESPIPE;
@@ -283,13 +332,13 @@ int commit_recover(int target, int stage, bool *committed, struct err *e)
 {
 	char failed[PATH_BYTES_MAX + 1] = "";
 	struct intent_log log;
-	int r = open_log(stage, &log);
+	int r = commit_open_log(stage, &log);
 
 	*committed = false;
 	if (r == 0)
-		r = recover(&log, target, stage, committed, failed);
-	else if (no_log(r))
+		r = commit_recover_log(&log, target, stage, committed, failed);
+	else if (commit_is_no_log(r))
 		r = 0;
-	close_log(&log);
+	commit_close_log(&log);
 	return r < 0 ? commit_error(e, r, failed) : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c), whose
- * removal may make room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or an
+ * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not, whose
+ * removal may make room, then what the new one brings. Each decision becomes a step of the log or an
  * entry of the report. The new manifest is changed to say what is ours afterwards.
  */
 #pragma once
@@ -64,9 +64,6 @@ static inline bool is_dir(const struct manifest *m, int64_t v)
 	return v >= 0 && m->v[v].type == NODE_DIR;
 }
 
-/* Adds a step at p->path. was and will may be NULL. */
-int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was,
-	      const struct stamp *will);
 int plan_removals(struct merge *p);
 int plan_new(struct merge *p);
 /* Entry i of the new manifest gets the data of entry o of the old one. */

@@ -27,15 +27,6 @@ void skills_aside(size_t i, char into[SKILL_ASIDE_SIZE])
 	snprintf(into, SKILL_ASIDE_SIZE, ".incoming-%zu", i);
 }
 
-void skills_done(struct skills *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->names[i]);
-	free(s->names);
-	buf_done(&s->report);
-	*s = (struct skills){ 0 };
-}
-
 /* --- a directory as a source ------------------------------------------------------------------------------ */
 
 static int copy_bytes(struct plan *p, int fd, uint64_t size)

@@ -27,4 +27,3 @@ int skills_copy(struct plan *p, int dir);
 int skills_install(struct skills *s, struct plan *p, int tree, const struct unpack_job *job);
 /* For struct commit: the old generation's entry at path stays. */
 bool skills_keep(void *ctx, const char *path);
-void skills_done(struct skills *s);
