@@ -20,7 +20,7 @@
 
 #include "tree/held_tree.h"
 #include "unpack/draft/draft_base.h"
-#include "unpack/snapshot/omitted.h"
+#include "unpack/snapshot/lists.h"
 
 /* One side of a change; type 0: nothing. */
 struct draft_side {

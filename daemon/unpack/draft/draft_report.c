@@ -149,8 +149,5 @@ void draft_report(struct jw *w, const struct draft_changes *c)
 	jw_uint(w, "changesTotal", c->n);
 	jw_uint(w, "bytes", c->bytes);
 	draft_report_conflicts(w, c);
-	jw_arr(w, "omitted");
-	buf_add_slice(w->b, buf_slice(&c->omitted.json));
-	jw_end_arr(w);
-	jw_uint(w, "omittedTotal", c->omitted.total);
+	list_put(w, "omitted", &c->omitted.json, "omittedTotal", c->omitted.total);
 }

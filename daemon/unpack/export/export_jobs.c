@@ -184,8 +184,8 @@ static void report_export(struct export_job *o, struct jw *w)
 	jw_uint(w, "links", r->links);
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "archiveBytes", r->archive_bytes);
-	omitted_put(&r->skipped, w, "skipped", "skippedTotal");
-	omitted_put(&r->changed, w, "changed", "changedTotal");
+	list_put(w, "skipped", &r->skipped.json, "skippedTotal", r->skipped.total);
+	list_put(w, "changed", &r->changed.json, "changedTotal", r->changed.total);
 }
 
 /* --- bundles -------------------------------------------------------------------------------------------- */
@@ -273,18 +273,6 @@ static void report_fold(struct export_job *o, struct jw *w)
 	jw_uint(w, "folded", o->snapshot.changed);
 }
 
-static void export_put_changes(struct jw *w, struct changes *c)
-{
-	char state[SHA256_HEX];
-
-	changes_state(c, state);
-	jw_arr(w, "changes");
-	buf_add_slice(w->b, buf_slice(&c->json));
-	jw_end_arr(w);
-	jw_uint(w, "changesTotal", c->total);
-	jw_str(w, "state", state);
-}
-
 static void report_snapshot(struct export_job *o, struct jw *w)
 {
 	const struct snapshot_report *r = &o->snapshot;
@@ -293,17 +281,13 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "changed", r->changed);
 	jw_uint(w, "read", r->read);
-	omitted_put(&r->omitted, w, "omitted", "omittedTotal");
+	list_put(w, "omitted", &r->omitted.json, "omittedTotal", r->omitted.total);
 	if (r->ignored.total)
-		omitted_put(&r->ignored, w, "ignored", "ignoredTotal");
+		list_put(w, "ignored", &r->ignored.json, "ignoredTotal", r->ignored.total);
 	if (o->job.list)
-		export_put_changes(w, &o->snapshot.changes);
-	if (o->offending.wanted) {
-		jw_arr(w, "offending");
-		buf_add_slice(w->b, buf_slice(&o->offending.json));
-		jw_end_arr(w);
-		jw_uint(w, "offendingTotal", o->offending.total);
-	}
+		changes_put(&o->snapshot.changes, w);
+	if (o->offending.wanted)
+		list_put(w, "offending", &o->offending.json, "offendingTotal", o->offending.total);
 	if (!o->job.patch)
 		return;
 	jw_obj(w, "patch");

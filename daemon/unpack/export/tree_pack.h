@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "unpack/snapshot/omitted.h"
+#include "unpack/snapshot/lists.h"
 #include "unpack/job/verdict.h"
 
 enum pack_format { PACK_TAR, PACK_TAR_GZ, PACK_TAR_ZST, PACK_ZIP, PACK_N };

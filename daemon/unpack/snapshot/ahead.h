@@ -10,7 +10,7 @@
 #pragma once
 
 #include "unpack/snapshot/index.h"
-#include "unpack/snapshot/packer.h"
+#include "unpack/snapshot/packfile.h"
 
 #include <sys/stat.h>
 

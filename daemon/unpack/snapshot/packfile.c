@@ -7,6 +7,7 @@
  */
 #include "unpack/snapshot/packfile.h"
 
+#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/util.h"
 
@@ -15,6 +16,62 @@
 #include <zstd.h>
 
 #define PIECE (128 * KIB)
+
+#define LEVEL 1
+#define LEAST 128 /* bytes: the frame of a smaller one saves nothing worth the time */
+#define SAMPLE (64 * KIB)
+#define SAVED_PART 8 /* a frame has to save one of so many bytes */
+
+/* --- frames ------------------------------------------------------------------------------------------ */
+
+/* zstd's context, ready for one more frame; NULL: no memory. */
+static void *packer_ready(struct packer *p)
+{
+	if (!p->zstd) {
+		p->zstd = ZSTD_createCCtx();
+		if (p->zstd)
+			ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, LEVEL);
+	} else {
+		ZSTD_CCtx_reset(p->zstd, ZSTD_reset_session_only);
+	}
+	return p->zstd;
+}
+
+void packer_pack(struct packer *p, struct slice content, struct packed *ret)
+{
+	size_t room = content.n - content.n / SAVED_PART, n;
+
+	ret->bytes = content;
+	buf_reset(&ret->frame);
+	ret->frame.max = SNAPSHOT_FILE_MAX;
+	if (content.n < LEAST || !packer_ready(p) || buf_reserve(&ret->frame, room) < 0)
+		return;
+	n = ZSTD_compress2(p->zstd, ret->frame.data, room, content.p, content.n);
+	if (ZSTD_isError(n)) /* does not fit */
+		return;
+	ret->frame.len = n;
+	ret->bytes = buf_slice(&ret->frame);
+}
+
+/* Whether a frame would be worth it, by a part of the content. */
+static bool packer_pays(struct packer *p, struct slice content)
+{
+	struct packed part = { .bytes = SLICE_NONE };
+	bool pays;
+
+	packer_pack(p, (struct slice){ content.p, MIN(content.n, (size_t)SAMPLE) }, &part);
+	pays = part.frame.len > 0;
+	buf_done(&part.frame);
+	return pays;
+}
+
+void packer_done(struct packer *p)
+{
+	ZSTD_freeCCtx(p->zstd);
+	p->zstd = NULL;
+}
+
+/* --- the file ---------------------------------------------------------------------------------------- */
 
 void packfile_init(struct packfile *p, int fd, uint64_t end, uint64_t max)
 {
@@ -41,7 +98,7 @@ int packfile_cut(struct packfile *p)
 
 /* --- writing ----------------------------------------------------------------------------------------- */
 
-static int put(struct packfile *p, struct slice bytes, uint64_t *at)
+static int pack_put(struct packfile *p, struct slice bytes, uint64_t *at)
 {
 	int r = file_write_at(p->fd, bytes.p, bytes.n, *at);
 
@@ -52,7 +109,7 @@ static int put(struct packfile *p, struct slice bytes, uint64_t *at)
 }
 
 /* Piece by piece: the frame of a large content must not stand beside it in memory. */
-static int put_frame(struct packfile *p, struct slice content, uint64_t *at)
+static int pack_put_frame(struct packfile *p, struct slice content, uint64_t *at)
 {
 	ZSTD_CCtx *zstd = packer_ready(&p->packer);
 	ZSTD_inBuffer in = { content.p, content.n, 0 };
@@ -66,13 +123,13 @@ static int put_frame(struct packfile *p, struct slice content, uint64_t *at)
 
 		left = ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_end);
 		r = ZSTD_isError(left) ? -ENOMEM :
-					 put(p, (struct slice){ p->piece.data, out.pos }, at);
+					 pack_put(p, (struct slice){ p->piece.data, out.pos }, at);
 	}
 	return r;
 }
 
-/* What was put, up to at, is the entry's, or is cut off again. */
-static int put_end(struct packfile *p, int r, uint64_t at, size_t n, struct index_entry *e)
+/* What was pack_put, up to at, is the entry's, or is cut off again. */
+static int pack_put_end(struct packfile *p, int r, uint64_t at, size_t n, struct index_entry *e)
 {
 	e->size = n;
 	e->at = e->packed = 0;
@@ -91,34 +148,34 @@ static int put_end(struct packfile *p, int r, uint64_t at, size_t n, struct inde
 int packfile_append_packed(struct packfile *p, struct slice packed, size_t n, struct index_entry *e)
 {
 	uint64_t at = p->end;
-	int r = put(p, packed, &at);
+	int r = pack_put(p, packed, &at);
 
-	return put_end(p, r, at, n, e);
+	return pack_put_end(p, r, at, n, e);
 }
 
 int packfile_append(struct packfile *p, struct slice content, struct index_entry *e)
 {
 	uint64_t at = p->end;
-	int r = packer_pays(&p->packer, content) ? put_frame(p, content, &at) : 0;
+	int r = packer_pays(&p->packer, content) ? pack_put_frame(p, content, &at) : 0;
 
 	/* it did not become smaller: as it is, over it */
 	if ((r == 0 || r == -EFBIG) && (at == p->end || at - p->end >= content.n)) {
 		at = p->end;
-		r = put(p, content, &at);
+		r = pack_put(p, content, &at);
 	}
-	return put_end(p, r, at, content.n, e);
+	return pack_put_end(p, r, at, content.n, e);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */
 
-static int ready_inflate(struct packfile *p)
+static int pack_ready_inflate(struct packfile *p)
 {
 	if (!p->inflate)
 		p->inflate = ZSTD_createDCtx();
 	return p->inflate && buf_reserve(&p->piece, PIECE) == 0 ? 0 : -ENOMEM;
 }
 
-static int inflate_piece(struct packfile *p, size_t n, ZSTD_outBuffer *out, size_t *left)
+static int pack_inflate_piece(struct packfile *p, size_t n, ZSTD_outBuffer *out, size_t *left)
 {
 	ZSTD_inBuffer in = { p->piece.data, n, 0 };
 
@@ -132,7 +189,7 @@ static int inflate_piece(struct packfile *p, size_t n, ZSTD_outBuffer *out, size
 	return 0;
 }
 
-static int inflate_entry(struct packfile *p, const struct index_entry *e, char *to)
+static int pack_inflate(struct packfile *p, const struct index_entry *e, char *to)
 {
 	ZSTD_outBuffer out = { to, e->size, 0 };
 	size_t left = 1;
@@ -144,14 +201,14 @@ static int inflate_entry(struct packfile *p, const struct index_entry *e, char *
 
 		if (got <= 0)
 			return got < 0 ? -errno : -EBADMSG;
-		if (inflate_piece(p, (size_t)got, &out, &left) < 0)
+		if (pack_inflate_piece(p, (size_t)got, &out, &left) < 0)
 			return -EBADMSG;
 		done += (uint64_t)got;
 	}
 	return left || out.pos != e->size ? -EBADMSG : 0;
 }
 
-static int check(const struct index_entry *e, const char *content)
+static int pack_check(const struct index_entry *e, const char *content)
 {
 	struct sha256 digest;
 
@@ -159,25 +216,25 @@ static int check(const struct index_entry *e, const char *content)
 	return sha256_equal(&digest, &e->digest) ? 0 : -EBADMSG;
 }
 
-static int read_frame(struct packfile *p, const struct index_entry *e, char *to)
+static int pack_read_frame(struct packfile *p, const struct index_entry *e, char *to)
 {
-	int r = ready_inflate(p);
+	int r = pack_ready_inflate(p);
 
 	if (r == 0)
-		r = inflate_entry(p, e, to);
-	return r < 0 ? r : check(e, to);
+		r = pack_inflate(p, e, to);
+	return r < 0 ? r : pack_check(e, to);
 }
 
-static int read_entry(struct packfile *p, const struct index_entry *e, char *to)
+static int pack_read(struct packfile *p, const struct index_entry *e, char *to)
 {
 	int r = -EBADMSG;
 
 	if (e->packed == e->size) {
 		r = file_read_at(p->fd, to, e->size, e->at);
 		if (r == 0)
-			r = check(e, to);
+			r = pack_check(e, to);
 	}
-	return r == -EBADMSG ? read_frame(p, e, to) : r;
+	return r == -EBADMSG ? pack_read_frame(p, e, to) : r;
 }
 
 int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret)
@@ -190,7 +247,7 @@ int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *r
 	ret->max = e->size; /* whatever it was used for before */
 	if (buf_reserve(ret, e->size) < 0)
 		return -ENOMEM;
-	r = read_entry(p, e, ret->data);
+	r = pack_read(p, e, ret->data);
 	if (r == 0)
 		ret->len = e->size;
 	return r;

@@ -11,7 +11,20 @@
 #pragma once
 
 #include "unpack/snapshot/index.h"
-#include "unpack/snapshot/packer.h"
+
+/* Contents in the form in which they are kept: a zstd frame where that is much smaller, else the bytes as they are. */
+struct packer {
+	void *zstd; /* made when it is first needed */
+};
+
+struct packed {
+	struct slice bytes; /* of frame, or the content itself */
+	struct buf frame;
+};
+
+/* ret is used again and again. Without memory for a frame it is the content itself. */
+void packer_pack(struct packer *p, struct slice content, struct packed *ret);
+void packer_done(struct packer *p);
 
 struct packfile {
 	int fd; /* borrowed */
@@ -28,7 +41,7 @@ void packfile_done(struct packfile *p);
 int packfile_cut(struct packfile *p);
 /* Fills in e->at, packed and size. After an error the file ends where it ended. */
 int packfile_append(struct packfile *p, struct slice content, struct index_entry *e);
-/* The same with a content of n bytes that packer.h has packed. */
+/* The same with a content of n bytes that packer_pack has packed. */
 int packfile_append_packed(struct packfile *p, struct slice packed, size_t n,
 			   struct index_entry *e);
 /* ret is emptied before. The digest is checked. */

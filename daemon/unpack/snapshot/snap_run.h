@@ -1,6 +1,6 @@
 /*
- * snap_run.h - a snapshot or a diff while it is made: shared by snapshot.c (the whole), snap_look.c (what the walk meets)
- * and snap_decide.c (what becomes of a path). Nobody else includes it.
+ * snap_run.h - a snapshot or a diff while it is made: shared by snapshot.c (the whole, and what becomes of a path) and
+ * snap_look.c (what the walk meets). Nobody else includes it.
  */
 #pragma once
 
@@ -43,10 +43,8 @@ static inline bool snap_has_content(const struct index_entry *e)
 	return e->type == INDEX_FILE || e->type == INDEX_LINK;
 }
 
-/* --- snap_decide.c: all return 0 or a negative errno with the verdict filled in --- */
+/* --- snapshot.c: all return 0 or a negative errno with the verdict filled in --- */
 
-/* The next entry of the index. */
-int snap_old_next(struct snapshot *s);
 /* The next path that was there, in the index or the history; NULL: none. */
 const char *snap_next_path(const struct snapshot *s);
 /* Takes the entries of path from the index and the state before, which are at path at most; both go on. */

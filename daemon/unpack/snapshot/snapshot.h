@@ -18,10 +18,8 @@
  */
 #pragma once
 
-#include "unpack/snapshot/changes.h"
 #include "unpack/snapshot/history.h"
-#include "unpack/snapshot/offending.h"
-#include "unpack/snapshot/omitted.h"
+#include "unpack/snapshot/lists.h"
 #include "unpack/snapshot/patchfile.h"
 #include "unpack/job/verdict.h"
 

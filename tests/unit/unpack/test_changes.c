@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jscan.h"
-#include "unpack/snapshot/changes.h"
+#include "unpack/snapshot/lists.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

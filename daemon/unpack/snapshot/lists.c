@@ -1,0 +1,195 @@
+/*
+ * lists.c - the lists of paths in answers, as JSON that is written while the tree is walked.
+ *
+ * An agent decides how many paths there are and how long they are. So each list is bounded in entries and in bytes, and
+ * only the total is exact. Patterns are matched here and not in the daemon, because a path can be made so that matching
+ * takes long.
+ */
+#include "unpack/snapshot/lists.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tree/glob.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define OMITTED_BYTES (512 * KIB)
+#define CHANGES_BYTES (1 * MIB)
+#define OFFENDING_BYTES (8 * KIB)
+#define MARK_SIZE 17 /* hex digits, and NUL */
+
+/* Counts one more. True: it is to be added to w. */
+static bool list_more(struct buf *json, uint64_t *total, uint64_t most, size_t bytes, struct jw *w)
+{
+	*w = (struct jw){ json, *total > 0 };
+	return (*total)++ < most && buf_len(json) <= bytes;
+}
+
+void list_put(struct jw *w, const char *key, const struct buf *json, const char *total_key,
+	      uint64_t total)
+{
+	jw_arr(w, key);
+	buf_add_slice(w->b, buf_slice(json));
+	jw_end_arr(w);
+	jw_uint(w, total_key, total);
+}
+
+/* --- what is left out ----------------------------------------------------------------------------------- */
+
+void omitted_add(struct omitted *o, const char *path, const char *reason)
+{
+	struct jw w;
+
+	if (!list_more(&o->json, &o->total, SKIPPED_MAX, OMITTED_BYTES, &w))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "path", path);
+	jw_str(&w, "reason", reason);
+	jw_end_obj(&w);
+}
+
+void omitted_done(struct omitted *o)
+{
+	buf_done(&o->json);
+}
+
+/* --- what has changed ----------------------------------------------------------------------------------- */
+
+void changes_init(struct changes *c, bool wanted)
+{
+	*c = (struct changes){ .wanted = wanted };
+	if (wanted)
+		sha256_begin(&c->state);
+}
+
+/* "": there is nothing. */
+static void changes_mark(const struct index_entry *e, char mark[MARK_SIZE])
+{
+	char text[SHA256_HEX + 96], hex[SHA256_HEX];
+	struct sha256 d;
+
+	*mark = '\0';
+	if (e->type == INDEX_NONE)
+		return;
+	sha256_hex(&e->digest, hex);
+	if (e->type == INDEX_OMITTED)
+		snprintf(text, sizeof(text), "%d %u %llu %lld %lld", e->type, e->mode,
+			 (unsigned long long)e->size, (long long)e->mtime, (long long)e->ctime);
+	else
+		snprintf(text, sizeof(text), "%d %u %s", e->type, e->mode & S_IXUSR, hex);
+	if (sha256_of(slice_of(text), &d) == 0)
+		sha256_hex(&d, hex);
+	snprintf(mark, MARK_SIZE, "%.16s", hex);
+}
+
+void changes_add(struct changes *c, const char *path, const struct index_entry *now)
+{
+	char mark[MARK_SIZE];
+	struct jw w;
+
+	if (!c->wanted)
+		return;
+	changes_mark(now, mark);
+	sha256_add(&c->state, path, strlen(path) + 1);
+	sha256_add(&c->state, mark, strlen(mark) + 1);
+	if (!list_more(&c->json, &c->total, CHANGES_MAX, CHANGES_BYTES, &w))
+		return;
+	jw_arr(&w, NULL);
+	jw_str(&w, NULL, path);
+	jw_str(&w, NULL, mark);
+	jw_end_arr(&w);
+}
+
+void changes_state(struct changes *c, char out[SHA256_HEX])
+{
+	struct sha256 d;
+
+	sha256_end(&c->state, &d);
+	sha256_hex(&d, out);
+}
+
+void changes_put(struct changes *c, struct jw *w)
+{
+	char state[SHA256_HEX];
+
+	changes_state(c, state);
+	list_put(w, "changes", &c->json, "changesTotal", c->total);
+	jw_str(w, "state", state);
+}
+
+void changes_done(struct changes *c)
+{
+	buf_done(&c->json);
+}
+
+/* --- what breaks rules ---------------------------------------------------------------------------------- */
+
+static int offending_take(struct slice raw, char ***ret, size_t *n)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!raw.n || !jiter_init(&it, (struct jval){ J_ARRAY, raw }))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		char *one = NULL;
+
+		if (*n == CHECK_PATTERNS_MAX || jstr_decode(v, PATH_BYTES_MAX, &one) < 0)
+			return -EINVAL;
+		*GROW(*ret, *n) = one;
+	}
+	return 0;
+}
+
+int offending_init(struct offending *o, struct slice allow, struct slice deny)
+{
+	int r;
+
+	*o = (struct offending){ .wanted = allow.n || deny.n, .allows = allow.n > 0 };
+	r = offending_take(allow, &o->allow, &o->nallow);
+	return r < 0 ? r : offending_take(deny, &o->deny, &o->ndeny);
+}
+
+static bool offending_matches(char *const *patterns, size_t n, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < n; i++) {
+		bool by_name = slash && !strchr(patterns[i], '/');
+
+		if (glob_match(slice_of(patterns[i]), slice_of(by_name ? slash + 1 : path), true))
+			return true;
+	}
+	return false;
+}
+
+void offending_add(struct offending *o, const char *path)
+{
+	struct jw w;
+
+	if (!o->wanted || (!offending_matches(o->deny, o->ndeny, path) &&
+			   (!o->allows || offending_matches(o->allow, o->nallow, path))))
+		return;
+	if (list_more(&o->json, &o->total, UINT64_MAX, OFFENDING_BYTES - 1, &w))
+		jw_str(&w, NULL, path);
+}
+
+static void offending_free(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+}
+
+void offending_done(struct offending *o)
+{
+	offending_free(o->allow, o->nallow);
+	offending_free(o->deny, o->ndeny);
+	buf_done(&o->json);
+	*o = (struct offending){ 0 };
+}
