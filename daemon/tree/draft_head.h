@@ -1,5 +1,5 @@
 /*
- * draft_head.h - the first line of the record of a draft's base (unpack/draft/draft_base.h). acpd-unpack writes it, and the
+ * draft_head.h - the first line of the record of a draft's base (unpack/draft/draft_base.c). acpd-unpack writes it, and the
  * daemon reads it to learn what has become of an apply, also of one whose program was killed.
  *
  *	acpd-draft 1 <generation> <changes of the apply that began it>

@@ -7,7 +7,7 @@
 
 #include "base/format/crc32c.h"
 #include "base/os/file.h"
-#include "unpack/snapshot/history.h"
+#include "unpack/snapshot/index.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -2,9 +2,8 @@
 #include "fuzz.h"
 
 #include "unpack/bytes/source.h"
-#include "unpack/stage/strip.h"
-#include "unpack/entries/tar.h"
-#include "unpack/entries/zip.h"
+#include "unpack/stage/stage_plan.h"
+#include "unpack/entries/entries.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -9,10 +9,28 @@
  */
 #pragma once
 
-#include "unpack/bytes/intact.h"
+#include "digest/digest.h"
 #include "unpack/job/verdict.h"
 
+#include <stddef.h>
 #include <sys/types.h>
+
+struct intact {
+	struct sha256 want;
+	struct sha256_stream sum;
+	uint64_t at; /* bytes hashed so far, from the beginning on */
+};
+
+void intact_begin(struct intact *i, const struct sha256 *want);
+/* Bytes at offset. Those that do not continue what is hashed are left for the end. */
+void intact_add(struct intact *i, const void *p, size_t n, uint64_t offset);
+/* r: the result of reading the archive, with v. If the digest differs, that explains any other fault. Returns r, or
+ * -EBADMSG with ARCHIVE_DAMAGED and the digest. */
+int intact_end(struct intact *i, int fd, int r, struct verdict *v);
+/* Names the archive of this digest in the verdict. */
+void intact_blame(struct verdict *v, const struct sha256 *d);
+/* "sha256:" and hex digits. */
+bool intact_parse(const char *text, struct sha256 *ret);
 
 struct feed_limits {
 	uint64_t bytes, ratio;

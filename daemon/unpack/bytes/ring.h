@@ -1,5 +1,6 @@
 /*
- * ring.h - bytes handed from a thread that makes them (inflates) to the one that uses them, in a few large buffers.
+ * ring.h - the threads of an extraction: bytes handed from the one that inflates to the one that writes, and SHA-256 of what
+ * is written by a third.
  *
  * The producer fills the buffers one after the other and the consumer empties them in the same order, so that a job
  * takes as long as the slower of the two. Nothing else is shared: the consumer reads the producer's error after it has
@@ -15,11 +16,29 @@
  */
 #pragma once
 
-#include "unpack/bytes/sums.h"
+#include "unpack/snapshot/seed.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+struct sums;
+
+/* seed (may be NULL) gets the bytes, too. NULL: no thread could be made. */
+struct sums *sums_start(struct seed *seed);
+void sums_stop(struct sums *s);
+
+/* p NULL: so many zeros. */
+void sums_add(struct sums *s, const void *p, size_t n);
+/* The current file is complete. Its number is id. */
+void sums_end(struct sums *s, uint32_t id);
+/* Calls fn(ctx) on the thread once everything added before is done, and sends the steps to the thread. */
+void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx);
+/* Waits until everything is done. */
+void sums_wait(struct sums *s);
+/* The next finished file; false: there is none yet. */
+bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest, struct seed_place *place);
 
 struct ring;
 

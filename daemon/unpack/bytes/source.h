@@ -10,7 +10,7 @@
 #pragma once
 
 #include "unpack/bytes/feed.h"
-#include "unpack/bytes/sums.h"
+#include "unpack/bytes/ring.h"
 
 enum source_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
 

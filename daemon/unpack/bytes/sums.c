@@ -1,12 +1,19 @@
 /*
  * sums.c - hashes files on a second thread, from the buffers that the writer also uses.
  *
+ * SHA-256 of the files that are written, on a thread of its own: writing is the longest part of a job, and
+ * hashing in the same thread would add a third.
+ *
+ * The writer says which bytes belong to its file (sums_add) and when it is whole (sums_end). The bytes are not copied:
+ * their owner has a callback run in the same order once they are done with (sums_then), or waits for everything
+ * (sums_wait). The thread that added the files fetches finished digests, in the order of the files (sums_take).
+ *
  * Steps are passed in batches of BATCH, so the lock is rarely needed. There are two arrays: the
  * writer fills one while the thread works on the other, and they are swapped when the thread is
  * idle. Steps run strictly in order. That makes sums_then a barrier: its callback runs after every
  * byte added before it was hashed.
  */
-#include "unpack/bytes/sums.h"
+#include "unpack/bytes/ring.h"
 
 #include "base/limits.h"
 #include "base/os/threads.h"

@@ -9,7 +9,7 @@
  * A step that finds the target changed since the commit_plan_all is skipped and reported. Its nodes leave the
  * staged manifest, so that the manifest never claims an entry of another user.
  */
-#include "unpack/commit/merge_plan.h"
+#include "unpack/commit/merge.h"
 
 #include <errno.h>
 #include <fcntl.h>

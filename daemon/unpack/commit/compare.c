@@ -2,11 +2,14 @@
  * compare.c - stat data and digest of an entry in an untrusted tree, for comparison with a
  * manifest.
  *
+ * Reads what is at a path of a tree, and compares it with a manifest. It uses held_tree.h only, so that it
+ * never leaves the tree. It opens only regular files, and reads no more of one than its size before.
+ *
  * Hashing is lazy: type, mode and size are compared first, and the digest is computed once per
  * entry. A file whose stat data change during the read has no digest, and compares unequal to
  * everything. Static buffers are safe, because the worker uses this file on one thread only.
  */
-#include "unpack/commit/compare.h"
+#include "unpack/commit/merge.h"
 
 #include "base/os/sparse_file.h"
 #include "base/util.h"

@@ -11,7 +11,7 @@
  * target can contain the entry at all. A deleted directory is created again only when something is added below it; until
  * then it is MERGE_PENDING. Mode changes come last, because a new mode could deny access to the entries below.
  */
-#include "unpack/commit/merge_plan.h"
+#include "unpack/commit/merge.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,10 @@
 /*
  * steps.c - executes the steps of an intent log, forwards or backwards.
  *
+ * A step is idempotent in both directions. The staging directory alone shows whether it was taken: what was staged has
+ * left it, or what was displaced is in it. The target does not, because others work in it. So the steps can be
+ * taken, or taken back, again from the beginning after any interruption.
+ *
  * A job can be killed anywhere, so every step is repeatable: it first determines from inodes and
  * stamps whether it was executed. Content is never copied into the target, only renamed, and what
  * is replaced moves to old/ under the step's number. So each step is atomic and reversible.

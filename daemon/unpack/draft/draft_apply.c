@@ -2,19 +2,23 @@
  * draft_apply.c - stages the changes of a draft, writes them as an exact intent log, and runs the
  * steps.
  *
+ * What is new is copied into the stage's tree/, and while it is copied, held against the digests of the change set. Then
+ * every step is written into the stage's log (commit/intent_log.h, an exact one), and taken. Whoever is killed leaves the
+ * stage: with a log that counts, the next job for the tree takes the steps again (extract/extract_recover.c).
+ *
+ * All of it is work of the tree's user, confined.
+ *
  * The order: copy and verify the new content, set modes, write the record of the tree afterwards,
  * write the log, run it. Nothing in the real tree changes before the log is complete. The steps
  * open directories first and close them last, because a directory whose mode denies its owner
  * access cannot be worked in. Removals run children first, arrivals parents first. A new directory
  * is moved with everything in it by one step.
  */
-#include "unpack/draft/draft_apply.h"
 
 #include "base/os/file.h"
 #include "base/util.h"
-#include "unpack/commit/compare.h"
 #include "unpack/commit/merge.h"
-#include "unpack/draft/draft_file.h"
+#include "unpack/draft/draft.h"
 #include "unpack/snapshot/index.h"
 
 #include <errno.h>

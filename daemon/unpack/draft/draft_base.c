@@ -1,12 +1,21 @@
 /*
  * draft_base.c - reads and writes the record of the real tree that a draft starts from.
  *
+ * A file of the daemon's state: a first line (tree/draft_head.h), a record for each path in the order of tree_walker.h, a line
+ * with a checksum of all of it. An apply begins a new generation: with that an overlay begins anew, empty, since what lies
+ * beneath it has changed. An entry whose stamps are all zeros says that there was nothing. real: the stat data of the real tree's
+ * entry; after an apply they are not known. The digest is of its bytes, so that a file with other times and the same bytes
+ * is as it was; up to DRAFT_HASH_BYTES of a tree are hashed when a draft begins. view: the stat data of a copy's own entry when
+ * it was the same as the real tree's.
+ *
+ * Functions return 0 or a negative errno; -EBADMSG: the file is damaged.
+ *
  * The file is the daemon's own state, so the CRC guards against a torn write and not against
  * forgery. Records are structs in host byte order: a record never leaves its machine. The whole
  * file is read and checked before the first record is used. An fsync ends the writing; the caller
  * renames afterwards, so a record that exists under its final name is complete.
  */
-#include "unpack/draft/draft_base.h"
+#include "unpack/draft/draft.h"
 
 #include "base/util.h"
 #include "base/format/crc32c.h"

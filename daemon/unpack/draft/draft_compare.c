@@ -2,12 +2,26 @@
  * draft_compare.c - joins three sorted lists (draft, real tree, record of the start) into the
  * change set of a draft.
  *
+ * A path is a change if its agent has touched it and it is not the same in both trees: type, permission bits, bytes of
+ * files, text of links. It is a conflict if, besides, the real tree is not what it was. What only others changed is
+ * neither: an overlay shows it, a copy does not have it.
+ *
+ * Touched is told by stat data: an overlay shows what it has not copied with those of the real tree, and ctime cannot be
+ * set by anybody.
+ *
+ * Left out, and reported: FIFOs, sockets, devices, files that cannot be read or change while they are, names that no patch
+ * may have, files whose holes or hard links are more than one job hashes (TOO_LARGE, base/os/sparse_file.h). Below a directory that is closed in either tree nothing is compared.
+ *
+ * The digest of a change set is the SHA-256 of its lines, in the order of the walk: for each path "- " and what it was,
+ * then "+ " and what it is, one of both missing where there was or is nothing, each as in a manifest (tree_manifest.h)
+ * but without the target of a link.
+ *
  * All three lists are in the order of index_compare, so one pass finds each path in all of them.
  * Stat data decide what the agent touched; digests are computed only for those paths. Paths below a
  * directory that is closed in either tree are skipped, not reported as deleted. The changes stay
  * sorted: draft_force bisects them, and draft_base_after merges them with the old record.
  */
-#include "unpack/draft/draft_compare.h"
+#include "unpack/draft/draft.h"
 
 #include "base/util.h"
 #include "base/limits.h"
@@ -15,7 +29,7 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 #include "tree/path_rules.h"
-#include "unpack/commit/compare.h"
+#include "unpack/commit/merge.h"
 #include "unpack/snapshot/index.h"
 
 #include <errno.h>

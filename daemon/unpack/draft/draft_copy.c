@@ -2,21 +2,23 @@
  * draft_copy.c - records the real tree when a draft starts, and copies it where no overlay is
  * available.
  *
+ * The copy has all files, directories and links that the tree's user can read; hard links become files of their own.
+ * What cannot be read is neither in the copy nor in the record, so nobody has deleted it. It is measured before the first
+ * byte is copied: DRAFT_TOO_LARGE.
+ *
  * The tree is listed once, measured, then copied from the list. Files that appear later belong to
  * the real tree only; files that vanish or cannot be read are left out of copy and record alike. So
  * no difference between the two can be mistaken for an action of the agent. Hashing for the record
  * is bounded in bytes and time: a missing digest makes a later comparison stricter, not wrong.
  */
-#include "unpack/draft/draft_copy.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"
-#include "unpack/commit/compare.h"
-#include "unpack/draft/draft_base.h"
-#include "unpack/draft/draft_file.h"
+#include "unpack/commit/merge.h"
+#include "unpack/draft/draft.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
  * source changes during the copy. At most the size at open is read. A file is created with mode
  * 0600 and gets its final mode and time after its bytes, since a write changes the time.
  */
-#include "unpack/draft/draft_file.h"
+#include "unpack/draft/draft.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"

@@ -1,20 +1,30 @@
 /*
  * draft_job.c - runs the four jobs on drafts, each as a supervisor process and a confined worker.
  *
+ * The jobs on a draft. A draft is a tree that stands for another, the real one, until its changes are
+ * applied: an overlay or a copy, which the daemon makes and mounts (session/draft/). view is where it is seen. The jobs
+ * read both as the tree's user, and never what an overlay keeps beneath: its marks (whiteouts, opaque directories,
+ * redirects) are the kernel's own business.
+ *
+ *	draft-begin	{root, base, copy?, maxBytes?, uid?, gid?}	the record of the real tree, and the copy
+ *	draft-diff	{root, base, view, overlay?, patch, uid?, gid?}	what the draft changes; nothing is changed
+ *	draft-apply	{root, base, view, overlay?, digest, force?, uid?, gid?}	applies it, if that is its digest
+ *	draft-measure	{root, uid?, gid?}				bytes on the disk
+ *
+ * Refused: DRAFT_TOO_LARGE, DRAFT_CONFLICT (conflicts, conflictsTotal), PATCH_DIGEST_MISMATCH, PATH_NOT_CHANGED, TOO_MANY_ENTRIES,
+ * TIME_LIMIT. As with extract, an apply that is killed is finished or undone by the next job for the tree.
+ *
  * The supervisor opens everything with the rights that each path needs: the record as the daemon,
  * the trees as their user. The worker inherits descriptors only. The new record is written to
  * BASE.new and renamed by the supervisor after the worker succeeded. If an apply dies, clean_stage
  * finishes or undoes its log, and renames the record only if it was finished. settle() waits, so
  * that a change after it gets another ctime.
  */
-#include "unpack/draft/draft_job.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "unpack/draft/draft_apply.h"
-#include "unpack/draft/draft_copy.h"
-#include "unpack/draft/draft_report.h"
-#include "unpack/extract/extract_recover.h"
+#include "unpack/draft/draft.h"
+#include "unpack/extract/extract_target.h"
 #include "unpack/job/small_job.h"
 
 #include <errno.h>

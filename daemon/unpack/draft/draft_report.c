@@ -1,11 +1,15 @@
 /*
  * draft_report.c - prints a change set as JSON and as a git patch.
  *
+ * The patch has files up to SNAPSHOT_FILE_MAX and links; not directories, modes but the executable bit, nor what is in a
+ * .git. What it lacks is in the list all the same, and is applied: the list and its digest are the change set, and the
+ * patch shows it.
+ *
  * The change set was computed before. The patch reads the files again, and a file whose digest is
  * no longer that of the change set is left out as CHANGING. So the patch never shows bytes that the
  * digest does not cover. Lists are bounded in entries and bytes; the totals are always exact.
  */
-#include "unpack/draft/draft_report.h"
+#include "unpack/draft/draft.h"
 
 #include "base/util.h"
 #include "json/jenc.h"

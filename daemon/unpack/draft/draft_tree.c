@@ -1,19 +1,23 @@
 /*
  * draft_tree.c - lists a tree with stat data, for draft_compare.c and draft_copy.c.
  *
+ * Nothing is left out but our own stage directories. A directory that cannot be read, or that is another file system, is
+ * closed: what is in it is not known, and nothing is said of it. The list owns its text. Paths are valid as long as the
+ * list is. DRAFT_ENTRIES_MAX bounds it.
+ *
  * The agent can change the tree during the walk. Entries that vanish are dropped; a directory that
  * cannot be read or is on another device is marked closed, so that its content counts as unknown
  * and not as deleted. The ctime is stored even for files with several names, unlike in stamp_of: it
  * must show every change.
  */
-#include "unpack/draft/draft_tree.h"
+#include "unpack/draft/draft.h"
 
 #include "base/util.h"
 #include "base/clock.h"
 #include "tree/path_rules.h"
 #include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"
-#include "unpack/commit/compare.h"
+#include "unpack/commit/merge.h"
 
 #include <errno.h>
 

@@ -1,12 +1,22 @@
 /*
  * pax.c - parses the records of a pax header, and the maps of GNU sparse files.
  *
+ * What precedes a tar header and changes the next entry: pax records ("x"), and maps of sparse files in all
+ * their forms.
+ *
+ * Strict: a record that is not "LENGTH key=value\n" to the byte makes the archive damaged; numbers are digits only.
+ * Known are path, linkpath, size, mtime and GNU.sparse.*; all other keys (owners, ACLs, extended attributes, comments)
+ * are skipped. An empty value removes an override.
+ *
+ * A map is a list of pieces that hold data, rising and without overlap, inside the file's size; all else is a hole.
+ * Other maps are SPARSE_INVALID. A struct pax owns its buffers; pax_reset() makes it ready for the next entry.
+ *
  * The input is untrusted, so a record must match "LENGTH key=value\n" exactly, and the records must
  * fill the header. A later path, linkpath or size replaces an earlier one; an empty value removes
  * it. Numbers are limited to INT64_MAX, so that later sums cannot wrap. A GNU.sparse.offset must be
  * followed by its numbytes.
  */
-#include "unpack/entries/pax.h"
+#include "unpack/entries/tar_internal.h"
 
 #include "base/format/digits.h"
 

@@ -1,6 +1,17 @@
 /*
  * tar.c - reads tar headers and passes entries to the plan, block by block.
  *
+ * Reads a tar: v7, ustar, pax, GNU long names, sparse files in GNU's four forms.
+ *
+ * It is a reader of our own because a reader that mends faults cannot be made to refuse them: libarchive's ends a pax
+ * path at a NUL, reads a size of "3x" as 3, guesses whether a hard link has data, and ends at one block of zeros
+ * whatever follows. This one requires that every header has a correct checksum, that numbers are numbers, and that only
+ * zeros follow the blocks of zeros at the end; an archive without such an end is truncated. What two readers might
+ * understand differently (both a pax path and a GNU long name, data after a link or a directory) is refused.
+ *
+ * Skipped: pax global headers, volume labels, owners, all attributes. Any other type that is no file, directory or link
+ * is refused with its reason.
+ *
  * Headers that precede an entry (pax, GNU long names) are stored until the entry arrives, and apply
  * to it alone. Two sources for the same name are refused: readers differ in which one wins. The
  * size decides where the next header is, so the effective size (pax before octal) is also the one
@@ -9,7 +20,7 @@
  * Hashing runs on a second thread. Its buffers must be released before the source closes, so
  * tar_read detaches the sums from plan and source first.
  */
-#include "unpack/entries/tarblock.h"
+#include "unpack/entries/tar_internal.h"
 
 #include <errno.h>
 

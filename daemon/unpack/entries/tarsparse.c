@@ -1,5 +1,5 @@
 /* Maps of sparse files, in the four ways in which GNU tar has written them. */
-#include "unpack/entries/tarblock.h"
+#include "unpack/entries/tar_internal.h"
 
 #include <errno.h>
 

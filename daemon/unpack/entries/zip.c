@@ -1,13 +1,19 @@
 /*
  * zip.c - plans and extracts the entries of a zip whose directory zipdir.c has verified.
  *
+ * Reads a zip: its whole directory first (zipdir.h), then a plan of all entries without writing, so that
+ * nothing is written of an archive whose names, types or sizes are against a rule; then the contents, inflated one
+ * after the other on a thread of their own (ring.h) with size and CRC of each enforced.
+ *
+ * An entry that comes twice replaces the earlier one, in the order of the directory.
+ *
  * All entries are planned twice. The first plan has no writer, so an archive that breaks a rule
  * leaves nothing on disk. The second one writes. The inflating thread works through the entries in
  * the same order as the consumer, so the ring needs no marks between entries: the sizes of the
  * directory delimit them. The thread's verdict names no entry; take_verdict finds it from the
  * number of bytes produced.
  */
-#include "unpack/entries/zip.h"
+#include "unpack/entries/entries.h"
 
 #include "unpack/bytes/inflater.h"
 #include "unpack/entries/zipdir.h"

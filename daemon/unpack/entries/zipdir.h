@@ -60,7 +60,5 @@ static inline uint64_t zip_u64(const uint8_t *p)
 
 /* Reads exactly n bytes; beyond the end of the file is ARCHIVE_TRUNCATED. */
 int zip_pread(int fd, uint64_t at, void *to, size_t n, struct verdict *v);
-/* Where the directory is and how many entries it has (zipend.c). */
-int zip_find_end(int fd, uint64_t size, struct zip_dir *d, uint64_t *count, struct verdict *v);
 /* Every local header against its entry, and what lies between (ziplocal.c). Fills in where the data begin. */
 int zip_check_local(struct zip_dir *d, struct verdict *v);

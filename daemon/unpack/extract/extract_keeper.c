@@ -2,18 +2,27 @@
  * extract_keeper.c - the supervisor of an extract job: opens, forks the worker, commits with one
  * rename, cleans up.
  *
+ * The keeper of an extract job: opens what the worker needs, makes the stage, waits for it,
+ * commits, and cleans up.
+ *
+ * The keeper has the program's privileges and reads nothing foreign: it only opens archives. If the worker ends for any
+ * reason (a rule, the kernel, the time limit, a signal to us), a second confined process removes the stage, and the
+ * target is as it was. If the keeper itself is killed, the worker dies with it, and the next job for the same target
+ * finds the stage unlocked (extract_recover.c).
+ *
+ * The last line of standard output is the answer; the exit code goes with it (unpack_report.h).
+ *
  * Recovery of killed jobs runs first, since their stages are in the target's place or next to it.
  * The stage is locked before the worker starts. The commit has three steps: the worker's log, the
  * rename of the tree, the rename of the manifest. After a crash between them the next job completes
  * them, since NAME.new stays next to the manifest until recovery decides. The list of what is
  * delivered is in place before the tree changes, so it never lacks a delivered file.
  */
-#include "unpack/extract/extract_keeper.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "unpack/extract/extract_recover.h"
-#include "unpack/extract/extract_worker.h"
+#include "unpack/extract/extract_target.h"
+#include "unpack/extract/extract.h"
 #include "unpack/job/worker_process.h"
 
 #include <errno.h>

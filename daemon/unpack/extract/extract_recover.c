@@ -1,13 +1,18 @@
 /*
  * extract_recover.c - finds the stages that killed jobs left behind, and finishes or undoes each.
  *
+ * A confined process of the tree's user handles a stage, because that user could write in it: it finishes or undoes the
+ * log (commit.h), and removes everything in the stage. The keeper then removes the directory of the stage. An unlocked
+ * stage belongs to no living process. In the target every such stage belongs to that target. Beside it only those whose
+ * name says so (extract_target.h) do; others are removed if they were never committed.
+ *
  * The lock on a stage shows whether its job lives: flock(2) locks end with the last process that
  * has the descriptor. A stage belongs to the tree's user, so its content is handled by a confined
  * process of that user. Removing the empty directory needs the rights of the place where it is. A
  * stage of another target is left alone once its rename happened: only its own next job knows the
  * manifest.
  */
-#include "unpack/extract/extract_recover.h"
+#include "unpack/extract/extract_target.h"
 
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"

@@ -2,6 +2,15 @@
  * extract_target.c - resolves the target of a job, and creates, replaces and removes its stage
  * directory.
  *
+ * The target's path is resolved once; from then on only descriptors are used, of directories that were opened
+ * one after the other without following links. Its path is trusted if each directory in it belongs to root or to
+ * us and nobody else may write there, or only add (sticky). On a trusted path the keeper may act with its own
+ * privileges; on any other it acts as the user of the tree, who can then do no more than he could without us.
+ *
+ * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is
+ * made beside the target when that is absent or an empty directory that one rename can replace, and in it otherwise.
+ * It is locked (flock) as long as a process of the job lives.
+ *
  * The path is resolved as the tree's user and then opened component by component with O_NOFOLLOW,
  * so that what was checked is what is used. The stage must be on the target's file system, since
  * rename(2) does not cross it: next to the target if one rename can replace it, otherwise inside. A

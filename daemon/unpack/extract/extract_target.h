@@ -1,15 +1,6 @@
 /*
- * extract_target.h - where a job's tree goes: the target, the directory it is in, and the stage directory beside or in
- * it.
- *
- * The target's path is resolved once; from then on only descriptors are used, of directories that were opened
- * one after the other without following links. Its path is trusted if each directory in it belongs to root or to
- * us and nobody else may write there, or only add (sticky). On a trusted path the keeper may act with its own
- * privileges; on any other it acts as the user of the tree, who can then do no more than he could without us.
- *
- * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is
- * made beside the target when that is absent or an empty directory that one rename can replace, and in it otherwise.
- * It is locked (flock) as long as a process of the job lives.
+ * extract_target.h - where a job's tree goes: the target, the directory it is in, the stage directory beside or in it, and
+ * what killed jobs have left there.
  */
 #pragma once
 
@@ -41,3 +32,13 @@ void target_close(struct extract_target *p);
 /* Calls as the tree's user if the path is not trusted. */
 void target_enter(const struct extract_target *p);
 void target_leave(const struct extract_target *p);
+
+enum recovered { RECOVERED_OLD, RECOVERED_NEW, RECOVERED_KEEP /* it cannot be finished now */ };
+
+/* Finishes or undoes the stage's log, and empties the stage. target: -1 if there is none. */
+enum recovered recover_stage(const struct user *user, int stage, int target);
+/* Handles all stages that killed jobs left for this target. manifest: NULL if none is kept; its ".new" replaces it or
+ * is removed. Negative with v filled: a stage can be neither finished nor undone, and the target must not be changed
+ * until it is. */
+int recover_target(const char *target, const struct user *user, const char *manifest,
+		   struct verdict *v);

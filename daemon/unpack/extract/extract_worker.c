@@ -1,23 +1,28 @@
 /*
  * extract_worker.c - the confined process that reads untrusted archives and fills the stage.
  *
+ * The work of the confined process of an extract job. It reads the archives into the staging tree,
+ * checks the whole, writes the new manifest and reports to the keeper (extract_keeper.c) with a line "staged". When the
+ * keeper answers, it commits path by path, if one rename is not enough, and reports the outcome with a line "done". A
+ * refusal or failure may be its last line at any time (unpack_report.h).
+ *
+ * Everything it needs was opened by the keeper before; the descriptors are borrowed.
+ *
  * It enters confinement before it reads the first byte, and works with inherited descriptors only.
  * The order: stage all sources, plan the commit, write the list of deliveries and the manifest,
  * report "staged", wait for the supervisor's byte, commit, report "done". Nothing in the target
  * changes before that byte. End of file instead of the byte means that the job was cancelled or the
  * supervisor died.
  */
-#include "unpack/extract/extract_worker.h"
+#include "unpack/extract/extract.h"
 
 #include "base/os/file.h"
 #include "unpack/commit/merge.h"
 #include "unpack/job/unpack_report.h"
 #include "unpack/extract/skill_install.h"
 #include "unpack/snapshot/delivered.h"
-#include "unpack/stage/stage.h"
-#include "unpack/stage/strip.h"
-#include "unpack/entries/tar.h"
-#include "unpack/entries/zip.h"
+#include "unpack/stage/stage_plan.h"
+#include "unpack/entries/entries.h"
 
 #include <errno.h>
 #include <fcntl.h>

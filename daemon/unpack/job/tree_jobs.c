@@ -18,7 +18,7 @@
 #include "skill/skill.h"
 #include "tree/dir_names.h"
 #include "tree/held_tree.h"
-#include "unpack/extract/extract_recover.h"
+#include "unpack/extract/extract_target.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of
  * standard output.
  */
-#include "unpack/draft/draft_job.h"
+#include "unpack/draft/draft.h"
 #include "unpack/export/export_jobs.h"
-#include "unpack/extract/extract_keeper.h"
+#include "unpack/extract/extract.h"
 #include "unpack/job/small_job.h"
 
 #include <stdio.h>

@@ -2,13 +2,21 @@
  * ahead.c - a bounded queue of files that threads read, hash and compress, while results are used
  * in order.
  *
+ * Files of a tree that are read, hashed and packed on all cores, while a snapshot records them in its order.
+ *
+ * A queue of at most AHEAD_ITEMS entries of the tree. The one who walks puts entries at its end, some with an open file
+ * that has to be read. Threads, made when there is enough to do and one fewer than there are processors, work on
+ * whichever file is next. Whoever walks takes entries from the front, in order, and instead of waiting works itself:
+ * with one processor there is no thread. What is in the queue is bounded in files and bytes, so a file that grows while
+ * it is read is not read further, but left for the walker to take by itself, as is a large one.
+ *
  * The queue is a ring indexed by ever-growing numbers. One lock protects the states; an item in
  * state BUSY belongs to the thread that claimed it, and any other state to the walker. The walker
  * works on items itself instead of waiting, so there is progress without threads. Threads start
  * when AHEAD_START entries are queued: fewer are not worth one. Buffers retain up to AHEAD_KEEP
  * bytes from one file to the next.
  */
-#include "unpack/snapshot/ahead.h"
+#include "unpack/snapshot/snap_run.h"
 
 #include "base/limits.h"
 #include "base/os/threads.h"

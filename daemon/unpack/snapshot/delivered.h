@@ -4,7 +4,7 @@
  * Two steps. The extraction writes the list of all files and links that it writes and removes (delivered_write), before
  * the first of them changes: "delivered" in the snapshot directory. Then a job of its own (delivered_fold) reads them
  * from the tree, and folds them into every recorded state: the index holds them as they were delivered, and so does
- * "turn-N.delivered", where N is the last turn of the index, for all states before the end of that turn (history.h). No
+ * "turn-N.delivered", where N is the last turn of the index, for all states before the end of that turn (index.h). No
  * turn is lost, and no state has to be written again. What was not written or removed, because others had changed it,
  * stays the agent's.
  *

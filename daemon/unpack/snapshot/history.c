@@ -1,12 +1,22 @@
 /*
  * history.c - merges turn files into the set of old entries, newest turn first.
  *
+ * Going back from the index to the end of an earlier turn, or to the baseline.
+ *
+ * A history starts at the index and takes in one turn file after the other, newest first; each names the next (from).
+ * The history then holds the old entry of every path that changed since; the index has all others. Its memory is the
+ * number of these paths. Turn files need only be open while they are taken in, so a process that may open them can
+ * build the history before it gives its rights up.
+ *
+ * What was delivered after a turn counts as delivered before it, too: history_deliver pins these paths, and older turns
+ * do not change a pinned path.
+ *
  * Set and file are sorted by index_compare, so each turn costs one merge. A file must name the
  * epoch and the turn that the history is at; otherwise it belongs to another chain of turns, and
  * the history cannot be trusted. Pinned paths retain their entry: they were delivered, and are not
  * a change of a turn.
  */
-#include "unpack/snapshot/history.h"
+#include "unpack/snapshot/index.h"
 
 #include "base/util.h"
 

@@ -102,3 +102,23 @@ int index_put(struct index_writer *w, const char *path, const struct index_entry
 /* head->entries is filled in. */
 int index_end(struct index_writer *w, struct index_head *head);
 void index_writer_done(struct index_writer *w);
+
+struct history_item {
+	char *path;
+	struct index_entry was;
+	bool pinned;
+};
+
+struct history {
+	struct history_item *v; /* in the order of index.h */
+	size_t n;
+	uint64_t epoch;
+	uint32_t turn; /* whose end the history is at */
+};
+
+void history_init(struct history *h, const struct index_head *index);
+void history_done(struct history *h);
+/* The file of h->turn; h is at the turn before afterwards. 0; -EBADMSG if the file is damaged or not of this chain. */
+int history_back(struct history *h, int turn_fd);
+/* Before history_back: the list of what was delivered after h->turn. The same results. */
+int history_deliver(struct history *h, int list_fd);

@@ -5,7 +5,7 @@
  * It is an optimization: after any failure the seed is dropped, and the baseline reads everything.
  * A proven entry claims that equal stat data mean equal bytes. So seed_write waits until the file
  * system's clock has advanced past the newest ctime. On file systems with an unknown clock, entries
- * get a safety margin instead. With a hashing thread (sums.h), seed_add and seed_end run on it,
+ * get a safety margin instead. With a hashing thread (ring.h), seed_add and seed_end run on it,
  * everything else on the writer's thread.
  */
 #include "unpack/snapshot/seed.h"

@@ -4,10 +4,49 @@
  */
 #pragma once
 
-#include "unpack/snapshot/ahead.h"
+#include "unpack/snapshot/index.h"
 #include "unpack/snapshot/packfile.h"
 #include "unpack/snapshot/snapshot.h"
 #include "unpack/snapshot/tree_walk.h"
+
+#include <sys/stat.h>
+
+enum ahead_state {
+	AHEAD_READY, /* nothing to read */
+	AHEAD_TODO,
+	AHEAD_BUSY,
+	AHEAD_DONE, /* now and content are set, and packed if it was to be */
+	AHEAD_LATE, /* the walker has to read it, from fd */
+};
+
+struct ahead_item {
+	enum ahead_state state;
+	char *path;
+	struct index_entry indexed, was, now;
+	int fd;	       /* -1: nothing to read */
+	bool was_read; /* or will be, when it is taken */
+	bool packs;    /* a content that is not that of indexed is to be a frame */
+	struct stat sb;
+	struct buf content;
+	struct packed packed;
+};
+
+struct ahead;
+
+struct ahead *ahead_new(void);
+void ahead_free(struct ahead *a);
+/* Whether a file of so many bytes, or an entry that is not read (0), may be put; if not, the first one has to be taken
+ * before. */
+bool ahead_has_room(const struct ahead *a, uint64_t bytes);
+/* Puts an entry at the end; the caller fills in indexed, was, now, packs. fd, owned from now on, was sb: it is to be read; -1:
+ * it is not. */
+struct ahead_item *ahead_put(struct ahead *a, const char *path, int fd, const struct stat *sb);
+/* Only now may a thread take what was put last. */
+void ahead_go(struct ahead *a);
+bool ahead_empty(const struct ahead *a);
+/* The first one, once it is READY, DONE or LATE. */
+struct ahead_item *ahead_first(struct ahead *a);
+void ahead_drop(struct ahead *a);
 
 struct snapshot {
 	const struct snapshot_job *job;

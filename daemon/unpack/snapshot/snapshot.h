@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "unpack/snapshot/history.h"
+#include "unpack/snapshot/index.h"
 #include "unpack/snapshot/lists.h"
 #include "unpack/snapshot/patchfile.h"
 #include "unpack/job/verdict.h"

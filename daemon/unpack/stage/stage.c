@@ -1,12 +1,16 @@
 /*
  * stage.c - writes the planned tree below the stage directory, by descriptor and single name.
  *
+ * The writer that makes a plan's tree below a held directory (tree/held_tree.h). Nothing is named by a path
+ * that leads through a link; files are made exclusively, with their final mode; directories that no entry names get
+ * 0755. The process's umask is 0.
+ *
  * The stage belongs to the tree's user, who could change it during the job. So files are created
  * with O_EXCL and never through a link, and a hard link is checked after it was made. Parents are
  * created on demand, since archives need not list them. A descriptor of held_tree.h can be evicted
  * by the next call; an operation with two directories duplicates the first one.
  */
-#include "unpack/stage/stage.h"
+#include "unpack/stage/stage_plan.h"
 
 #include "base/os/file.h"
 

@@ -4,7 +4,7 @@
  * A reader (tar.c, zip.c, or the job itself for single files) announces an entry with plan_entry(), then the content of
  * a file with plan_data() and plan_hole(), then plan_end(). The plan checks names (tree/path_rules.h), cuts them and
  * puts them below "into", counts against the limits, finds conflicts, and fills the manifest of what is staged
- * (tree/tree_manifest.h). The result goes to a writer: the staging tree (stage.h), or none if only the plan is needed
+ * (tree/tree_manifest.h). The result goes to a writer: the staging tree (stage.c), or none if only the plan is needed
  * (a zip is planned before anything is written; the fuzz target).
  *
  * An entry whose whole name strip cuts away is STRIPPED. A directory among those is not reported: its entries are.
@@ -20,10 +20,11 @@
  */
 #pragma once
 
-#include "tree/tree_manifest.h"
+#include "tree/held_tree.h"
 #include "tree/path_rules.h"
+#include "tree/tree_manifest.h"
+#include "unpack/bytes/ring.h"
 #include "unpack/commit/commit.h"
-#include "unpack/bytes/sums.h"
 #include "unpack/job/verdict.h"
 
 struct stage_writer_ops {
@@ -130,7 +131,7 @@ int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
 int plan_end(struct plan *p);
 int plan_finish(struct plan *p);
-/* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in
+/* From now on files are hashed there, and their bytes have to stay (ring.h); NULL: at once again, with all digests in
  * the manifest. */
 void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
@@ -139,3 +140,17 @@ int plan_reserve(struct plan *p, uint64_t bytes);
 /* Finds where each symbolic link would lead in the plan's own tree, once all entries are there, and does with those that
  * lead out what p->links says. A link that is left out is gone, and so is a directory that only such links were in. */
 int links_decide(struct plan *p);
+
+/* The writer that makes a plan's tree below a held directory. */
+struct stage {
+	struct held h;
+	int file;  /* being written */
+	bool hole; /* at its end so far */
+};
+
+void stage_init(struct stage *s, int tree);
+void stage_done(struct stage *s);
+struct stage_sink stage_writer(struct stage *s);
+
+/* stripped: how many components went. The source is the last that was read, and with STRIP_AUTO the only one so far. */
+int strip_finish(struct plan *p, int64_t strip, uint64_t *stripped);

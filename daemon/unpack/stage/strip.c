@@ -1,13 +1,19 @@
 /*
  * strip.c - removes leading directories of an archive's names, after all entries were read.
  *
+ * Applies "strip" when the entries of a source have been read. With a number, the plan has cut so many
+ * components off each name and reported those that lost all of them (stage_plan.h); if nothing at all is left, this
+ * code refuses it. With STRIP_AUTO the names are unchanged, and if all are below one directory, its contents move up by
+ * one into its place, in the stage and in the manifest, before links are made. An empty directory stays, and so does a
+ * file.
+ *
  * A fixed number is applied to each name while the archive is read (stage_plan.c). The automatic
  * form depends on all names. So the tree is staged whole, and renames move the contents of its
  * single top directory up. The directory is renamed to a reserved name first, because one of its
  * children can have its name. Links are not on disk yet: a missing source is an error only for what
  * must have been written.
  */
-#include "unpack/stage/strip.h"
+#include "unpack/stage/stage_plan.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "tree/held_tree.h"
-#include "unpack/commit/compare.h"
+#include "unpack/commit/merge.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "unpack/draft/draft_apply.h"
+#include "unpack/draft/draft.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,16 +1,13 @@
 /*
- * extract_worker.h - the work of the confined process of an extract job. It reads the archives into the staging tree,
- * checks the whole, writes the new manifest and reports to the keeper (extract_keeper.c) with a line "staged". When the
- * keeper answers, it commits path by path, if one rename is not enough, and reports the outcome with a line "done". A
- * refusal or failure may be its last line at any time (unpack_report.h).
- *
- * Everything it needs was opened by the keeper before; the descriptors are borrowed.
+ * extract.h - the job extract: a keeper with the program's privileges (extract_keeper.c), and the confined worker that it
+ * forks (extract_worker.c).
  */
 #pragma once
 
-#include "unpack/job/unpack_job.h"
 #include "unpack/extract/extract_target.h"
 #include "unpack/extract/skill_install.h"
+#include "unpack/job/unpack_job.h"
+#include "unpack/job/unpack_report.h"
 #include "unpack/snapshot/snapshot_dir.h"
 
 struct extract {
@@ -28,3 +25,5 @@ struct extract {
 
 /* Never returns. */
 _noreturn_ void extract_worker_run(struct extract *x);
+
+enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in);

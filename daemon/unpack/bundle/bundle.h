@@ -1,14 +1,11 @@
 /*
- * bundle_manifest.h - manifest.json of a bundle: what is in it, and the SHA-256 of each member (protocol/bundles.md).
- *
- *	{"format": "acpd-bundle", "version": 1, "sessionId": ..., "files": [{"path", "bytes", "sha256"}, ...]}
- *
- * Members of the object that are not named here are not ours to read. Names of members are those that a daemon gives:
- * no other is taken, so none leads anywhere. Pure: text in, table out; the text may be anybody's.
+ * bundle.h - bundles of sessions (protocol/bundles.md): their manifest, what is in it and the SHA-256 of each member, and the
+ * directory of their files. The text of a manifest may be anybody's.
  */
 #pragma once
 
 #include "digest/digest.h"
+#include "unpack/export/tree_pack.h"
 #include "unpack/job/verdict.h"
 
 #define BUNDLE_FORMAT "acpd-bundle"
@@ -36,3 +33,9 @@ void bundle_manifest_done(struct bundle_manifest *m);
 struct bundle_file *bundle_manifest_find(struct bundle_manifest *m, const char *path);
 /* A name that a member may have. */
 bool bundle_name_allowed(const char *path);
+
+/* about: raw object, members of the manifest besides ours: "sessionId" must be one. */
+int bundle_write(int root, struct slice about, int out, struct tree_pack_report *report,
+		 struct verdict *v);
+/* ret: the manifest, the caller's to free in any case. */
+int bundle_check(int root, struct bundle_manifest *ret, struct verdict *v);
