@@ -184,18 +184,6 @@ struct archive_store *archive_store_close(struct archive_store *s)
 
 /* --- what is there ---------------------------------------------------------------------------------------- */
 
-int archive_digest_parse(struct slice text, struct sha256 *ret)
-{
-	return slice_skip(&text, "sha256:") ? sha256_from_hex(text, ret) : -EINVAL;
-}
-
-const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE])
-{
-	memcpy(ret, "sha256:", sizeof("sha256:"));
-	sha256_hex(d, ret + strlen(ret));
-	return ret;
-}
-
 static struct archive_info info_of(const struct stored *e)
 {
 	struct archive_info i = { .whole = e->whole,

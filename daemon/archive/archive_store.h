@@ -53,12 +53,6 @@ void archive_store_limit(struct archive_store *s, uint64_t store_max, uint64_t u
 /* Ends all uploads; the bytes that they have are written first. */
 struct archive_store *archive_store_close(struct archive_store *s);
 
-/* "sha256:<64 hex digits>"; -EINVAL otherwise. */
-int archive_digest_parse(struct slice text, struct sha256 *ret);
-#define ARCHIVE_DIGEST_SIZE (sizeof("sha256:") - 1 + SHA256_HEX)
-/* Writes such a text; returns ret. */
-const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE]);
-
 /* --- what is there ---------------------------------------------------------------------------------------- */
 
 struct archive_info {

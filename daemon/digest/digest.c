@@ -107,6 +107,18 @@ int sha256_from_hex(struct slice hex, struct sha256 *ret)
 	return from_hex(hex, ret->bytes, SHA256_BYTES);
 }
 
+const char *sha256_text(const struct sha256 *d, char out[SHA256_TEXT])
+{
+	memcpy(out, "sha256:", sizeof("sha256:"));
+	sha256_hex(d, out + strlen(out));
+	return out;
+}
+
+int sha256_parse(struct slice text, struct sha256 *ret)
+{
+	return slice_skip(&text, "sha256:") ? sha256_from_hex(text, ret) : -EINVAL;
+}
+
 int sha512_of(struct slice data, struct sha512 *ret)
 {
 	SHA512_CTX ctx;

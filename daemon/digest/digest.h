@@ -41,6 +41,11 @@ void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
 /* Exactly 64 hex digits; -EINVAL otherwise. */
 int sha256_from_hex(struct slice hex, struct sha256 *ret);
 
+/* The same as "sha256:<64 hex digits>", as digests are written in messages and on disk. sha256_text returns out. */
+#define SHA256_TEXT (sizeof("sha256:") - 1 + SHA256_HEX)
+const char *sha256_text(const struct sha256 *d, char out[SHA256_TEXT]);
+int sha256_parse(struct slice text, struct sha256 *ret);
+
 struct sha512 {
 	unsigned char bytes[SHA512_BYTES];
 };

@@ -57,8 +57,8 @@ static bool put_in_place(struct derive *d, struct slice report)
 
 	return archive_find(d->ws->archives, &d->digest, &info) && info.whole &&
 	       format_of(d->made) == ARCHIVE_TAR &&
-	       jstr_decode(jobj_get(report, "digest"), ARCHIVE_DIGEST_SIZE, &text) == 0 &&
-	       archive_digest_parse(slice_of(text), &digest) == 0 &&
+	       jstr_decode(jobj_get(report, "digest"), SHA256_TEXT, &text) == 0 &&
+	       sha256_parse(slice_of(text), &digest) == 0 &&
 	       archive_derived_keep(d->ws->archives, &d->digest, &digest) == 0;
 }
 
@@ -112,7 +112,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 {
 	enum archive_format format = format_of(archive);
 	_cleanup_(freep) char *dir = NULL;
-	char digest[ARCHIVE_DIGEST_SIZE];
+	char digest[SHA256_TEXT];
 	struct jw w = JW(job);
 
 	d->made = archive_derived_temp(d->ws->archives);
@@ -124,7 +124,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	unlink(d->made); /* left by a daemon that was killed */
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);
-	jw_str(&w, "digest", archive_digest_text(&d->digest, digest));
+	jw_str(&w, "digest", sha256_text(&d->digest, digest));
 	jw_str(&w, "output", d->made);
 	jw_uint(&w, "bytes", most);
 	workspaces_put_owner(&d->ws->user, &w);

@@ -11,7 +11,6 @@
 #include "json/jstr.h"
 #include "workspace/derive.h"
 #include "workspace/helper_job.h"
-#include "workspace/pins.h"
 #include "workspace/sources.h"
 
 #include <errno.h>

@@ -25,8 +25,8 @@
 
 #define FIELD_SIZE 96
 
-static int bad(struct err *e, const char *prefix, const char *field, const char *reason,
-	       const char *text)
+static int bad_parameter(struct err *e, const char *prefix, const char *field, const char *reason,
+			 const char *text)
 {
 	char path[2 * FIELD_SIZE];
 
@@ -34,6 +34,36 @@ static int bad(struct err *e, const char *prefix, const char *field, const char 
 	if (!*field && *path)
 		path[strlen(path) - 1] = '\0'; /* the dot before no member */
 	return err_field(e, path, reason, "%s %s", path, text);
+}
+
+/* An object of ours at path, which ends in a dot. Then args holds what has to be freed. */
+static int request_object(struct jval v, const struct jfield *fields, const char *path, void *args,
+			  struct err *e)
+{
+	if (v.type != J_OBJECT)
+		return bad_parameter(e, path, "", "FIELD_INVALID", "must be an object");
+	return jdec_strict(v.raw, fields, path, NO_PARAMETER, args, e);
+}
+
+/* Calls one for each element of a list, which may be absent, of at most max. */
+static int request_list(struct slice list, size_t max, const char *prefix, const char *field,
+			const char *too_many, struct request *r, struct err *e,
+			int (*one)(struct jval v, size_t i, const char *prefix, struct request *r,
+				   struct err *e))
+{
+	struct jiter it;
+	struct jval v;
+	int ret = 0;
+
+	if (!list.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, list });
+	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
+		if (i == max)
+			return bad_parameter(e, prefix, field, "TOO_MANY", too_many);
+		ret = one(v, i, prefix, r, e);
+	}
+	return ret;
 }
 
 /* --- the workspace --------------------------------------------------------------------------------------- */
@@ -60,31 +90,31 @@ static const struct jfield workspace_fields[] = {
 
 _Static_assert(PATH_DEPTH_MAX == 128, "the text below says so");
 
-static int take_strip(struct request *r, struct jval v, const char *prefix, struct err *e)
+static int workspace_strip(struct request *r, struct jval v, const char *prefix, struct err *e)
 {
 	if (v.type == J_NONE)
 		return 0;
 	if (jstr_is(v, "auto"))
 		r->strip = STRIP_AUTO;
 	else if (jdec_int(v, &r->strip) < 0 || r->strip < 0 || r->strip > PATH_DEPTH_MAX)
-		return bad(e, prefix, "strip", "FIELD_INVALID",
-			   "must be a whole number from 0 to 128, or \"auto\"");
+		return bad_parameter(e, prefix, "strip", "FIELD_INVALID",
+				     "must be a whole number from 0 to 128, or \"auto\"");
 	return 0;
 }
 
-static int take_links(struct request *r, const char *word, const char *prefix, struct err *e)
+static int workspace_links(struct request *r, const char *word, const char *prefix, struct err *e)
 {
 	static const char *const words[] = { "refuse", "skip", "keep-inside" };
 
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
 		if (strcmp(words[i], word) == 0)
 			r->links = words[i];
-	return word && !r->links ? bad(e, prefix, "links", "FIELD_INVALID",
-				       "must be refuse, skip or keep-inside") :
+	return word && !r->links ? bad_parameter(e, prefix, "links", "FIELD_INVALID",
+						 "must be refuse, skip or keep-inside") :
 				   0;
 }
 
-static int take_workspace(struct request *r, struct workspace_args *a, const char *prefix,
+static int workspace_take(struct request *r, struct workspace_args *a, const char *prefix,
 			  struct err *e)
 {
 	bool replace = !a->mode || strcmp(a->mode, "replace") == 0;
@@ -97,24 +127,27 @@ static int take_workspace(struct request *r, struct workspace_args *a, const cha
 	r->into = TAKE_PTR(a->into);
 	r->has_archive = a->archive != NULL;
 	if (!replace && strcmp(a->mode, "merge") != 0)
-		return bad(e, prefix, "mode", "FIELD_INVALID", "must be replace or merge");
-	if (a->archive && archive_digest_parse(slice_of(a->archive), &r->archive) < 0)
-		return bad(e, prefix, "archive", "DIGEST_INVALID",
-			   "must be sha256: and 64 hex digits");
-	if (take_strip(r, a->strip, prefix, e) < 0 || take_links(r, a->links, prefix, e) < 0)
+		return bad_parameter(e, prefix, "mode", "FIELD_INVALID",
+				     "must be replace or merge");
+	if (a->archive && sha256_parse(slice_of(a->archive), &r->archive) < 0)
+		return bad_parameter(e, prefix, "archive", "DIGEST_INVALID",
+				     "must be sha256: and 64 hex digits");
+	if (workspace_strip(r, a->strip, prefix, e) < 0 ||
+	    workspace_links(r, a->links, prefix, e) < 0)
 		return -EINVAL;
 	if (!a->archive && (a->mode || r->strip || r->into || r->links))
-		return bad(e, prefix, "archive", "FIELD_MISSING",
-			   "is what mode, strip, into and links are about");
+		return bad_parameter(e, prefix, "archive", "FIELD_MISSING",
+				     "is what mode, strip, into and links are about");
 	if (a->remove_on_close && !a->ephemeral)
-		return bad(e, prefix, "removeOnClose", "FIELD_INVALID",
-			   "goes with ephemeral: a given directory is never removed");
+		return bad_parameter(e, prefix, "removeOnClose", "FIELD_INVALID",
+				     "goes with ephemeral: a given directory is never removed");
 	if (a->baseline.type != J_NONE && r->baseline < 0)
-		return bad(e, prefix, "baseline", "FIELD_INVALID", "must be true or false");
+		return bad_parameter(e, prefix, "baseline", "FIELD_INVALID",
+				     "must be true or false");
 	return 0;
 }
 
-static int parse_workspace(struct slice raw, const char *prefix, struct request *r, struct err *e)
+static int request_workspace(struct slice raw, const char *prefix, struct request *r, struct err *e)
 {
 	struct workspace_args a = { 0 };
 	char path[FIELD_SIZE];
@@ -126,7 +159,7 @@ static int parse_workspace(struct slice raw, const char *prefix, struct request 
 	ret = jdec_strict(raw, workspace_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
-	ret = take_workspace(r, &a, path, e);
+	ret = workspace_take(r, &a, path, e);
 	jdec_free(workspace_fields, &a);
 	return ret;
 }
@@ -145,87 +178,60 @@ static const struct jfield skill_fields[] = {
 };
 
 /* True if name is that of a directory in the one of the baked skills. */
-static bool plain_name(const char *name)
+static bool skill_is_plain_name(const char *name)
 {
 	return *name && *name != '.' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
 }
 
-static int take_skill(struct request_skill *s, struct skill_args *a, const char *prefix,
+static int skill_take(struct request_skill *s, struct skill_args *a, const char *prefix,
 		      struct err *e)
 {
 	if (!!a->archive + !!a->builtin + !!a->path != 1)
-		return bad(e, prefix, "archive", "FIELD_INVALID",
-			   "or builtin or path: each skill has exactly one of them");
+		return bad_parameter(e, prefix, "archive", "FIELD_INVALID",
+				     "or builtin or path: each skill has exactly one of them");
 	if (a->archive) {
 		s->source = SKILL_ARCHIVE;
-		if (archive_digest_parse(slice_of(a->archive), &s->digest) < 0)
-			return bad(e, prefix, "archive", "DIGEST_INVALID",
-				   "must be sha256: and 64 hex digits");
+		if (sha256_parse(slice_of(a->archive), &s->digest) < 0)
+			return bad_parameter(e, prefix, "archive", "DIGEST_INVALID",
+					     "must be sha256: and 64 hex digits");
 		return 0;
 	}
 	s->source = a->builtin ? SKILL_BUILTIN : SKILL_PATH;
 	s->name = a->builtin ? TAKE_PTR(a->builtin) : TAKE_PTR(a->path);
-	if (s->source == SKILL_BUILTIN && !plain_name(s->name))
-		return bad(e, prefix, "builtin", "FIELD_INVALID", "must be the name of a skill");
+	if (s->source == SKILL_BUILTIN && !skill_is_plain_name(s->name))
+		return bad_parameter(e, prefix, "builtin", "FIELD_INVALID",
+				     "must be the name of a skill");
 	if (s->source == SKILL_PATH && *s->name != '/')
-		return bad(e, prefix, "path", "FIELD_INVALID", "must be an absolute path");
+		return bad_parameter(e, prefix, "path", "FIELD_INVALID",
+				     "must be an absolute path");
 	return 0;
 }
 
-static int parse_skill(struct jval v, size_t i, const char *prefix, struct request *r,
-		       struct err *e)
+static int request_skill(struct jval v, size_t i, const char *prefix, struct request *r,
+			 struct err *e)
 {
 	struct skill_args a = { 0 };
 	char path[FIELD_SIZE];
 	int ret;
 
 	snprintf(path, sizeof(path), "%sskills[%zu].", prefix, i);
-	if (v.type != J_OBJECT)
-		return bad(e, path, "", "FIELD_INVALID", "must be an object");
-	ret = jdec_strict(v.raw, skill_fields, path, NO_PARAMETER, &a, e);
+	ret = request_object(v, skill_fields, path, &a, e);
 	if (ret < 0)
 		return ret;
-	ret = take_skill(GROW(r->skills, r->nskills), &a, path, e);
+	ret = skill_take(GROW(r->skills, r->nskills), &a, path, e);
 	jdec_free(skill_fields, &a);
 	return ret;
 }
 
-static int parse_skills(struct slice list, const char *prefix, struct request *r, struct err *e)
+static int request_removal(struct jval v, size_t i _unused_, const char *prefix,
+			   struct request *r _unused_, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	int ret = 0;
+	_cleanup_(freep) char *name = NULL;
 
-	if (!list.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
-		if (i == REQUEST_SKILLS_MAX)
-			return bad(e, prefix, "skills", "TOO_MANY", "has more than 128 entries");
-		ret = parse_skill(v, i, prefix, r, e);
-	}
-	return ret;
-}
-
-static int parse_removals(struct slice list, const char *prefix, struct request *r, struct err *e)
-{
-	struct jiter it;
-	struct jval v;
-
-	if (!list.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	for (size_t n = 0; jiter_next(&it, NULL, &v); n++) {
-		_cleanup_(freep) char *name = NULL;
-
-		if (n == REQUEST_SKILLS_MAX)
-			return bad(e, prefix, "names", "TOO_MANY", "has more than 128 entries");
-		if (jstr_decode(v, SKILL_NAME_MAX, &name) < 0 || !plain_name(name))
-			return bad(e, prefix, "names", "FIELD_INVALID",
-				   "must hold names of skills");
-	}
-	r->remove_skills = xstrndup(list.p, list.n);
+	if (jstr_decode(v, SKILL_NAME_MAX, &name) < 0 || !skill_is_plain_name(name))
+		return bad_parameter(e, prefix, "names", "FIELD_INVALID",
+				     "must hold names of skills");
 	return 0;
 }
 
@@ -242,7 +248,7 @@ static const struct jfield text_fields[] = {
 	JF_END,
 };
 
-static int parse_instructions(struct jval v, const char *prefix, struct request *r, struct err *e)
+static int request_instructions(struct jval v, const char *prefix, struct request *r, struct err *e)
 {
 	struct text_args a = { 0 };
 	char path[FIELD_SIZE];
@@ -253,12 +259,12 @@ static int parse_instructions(struct jval v, const char *prefix, struct request 
 	if (v.type == J_STRING) {
 		if (jstr_decode(v, REQUEST_TEXT_MAX, &r->instructions) == 0)
 			return 0;
-		return bad(e, prefix, "instructions", "FIELD_INVALID",
-			   "must be text of at most 1 MiB without NUL");
+		return bad_parameter(e, prefix, "instructions", "FIELD_INVALID",
+				     "must be text of at most 1 MiB without NUL");
 	}
 	if (v.type != J_OBJECT)
-		return bad(e, prefix, "instructions", "FIELD_INVALID",
-			   "must be text, or {text, overwrite}");
+		return bad_parameter(e, prefix, "instructions", "FIELD_INVALID",
+				     "must be text, or {text, overwrite}");
 	snprintf(path, sizeof(path), "%sinstructions.", prefix);
 	ret = jdec_strict(v.raw, text_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
@@ -283,61 +289,46 @@ static const struct jfield file_fields[] = {
 	JF_END,
 };
 
-static int check_content(const struct file_args *a, const char *path, struct err *e)
+static int file_check_content(const struct file_args *a, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf bytes = { 0 };
 	_cleanup_(freep) char *s = NULL;
 	bool text = a->text.type == J_STRING;
 
 	if (text == (a->base64.type == J_STRING))
-		return bad(e, path, "text", "FIELD_INVALID",
-			   "or base64: each file has exactly one of them, a string");
+		return bad_parameter(e, path, "text", "FIELD_INVALID",
+				     "or base64: each file has exactly one of them, a string");
 	if (jstr_decode(text ? a->text : a->base64, MESSAGE_MAX, &s) < 0)
-		return bad(e, path, text ? "text" : "base64", "FIELD_INVALID",
-			   "must hold no NUL and no lone surrogate");
+		return bad_parameter(e, path, text ? "text" : "base64", "FIELD_INVALID",
+				     "must hold no NUL and no lone surrogate");
 	if (!text && base64_decode(slice_of(s), &bytes) < 0)
-		return bad(e, path, "base64", "FIELD_INVALID", "is not base64");
+		return bad_parameter(e, path, "base64", "FIELD_INVALID", "is not base64");
 	return 0;
 }
 
-static int check_file(struct jval v, size_t i, const char *prefix, struct err *e)
+static int request_file(struct jval v, size_t i, const char *prefix, struct request *r _unused_,
+			struct err *e)
 {
 	struct file_args a = { 0 };
 	char path[FIELD_SIZE];
 	int ret;
 
 	snprintf(path, sizeof(path), "%sharnessFiles[%zu].", prefix, i);
-	if (v.type != J_OBJECT)
-		return bad(e, path, "", "FIELD_INVALID", "must be an object");
-	ret = jdec_strict(v.raw, file_fields, path, NO_PARAMETER, &a, e);
+	ret = request_object(v, file_fields, path, &a, e);
 	if (ret < 0)
 		return ret;
-	ret = check_content(&a, path, e);
+	ret = file_check_content(&a, path, e);
 	jdec_free(file_fields, &a);
 	return ret;
 }
 
-static int parse_files(struct slice list, const char *prefix, struct request *r, struct err *e)
-{
-	struct jiter it;
-	struct jval v;
-	int ret = 0;
-
-	if (!list.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
-		if (i == REQUEST_FILES_MAX)
-			return bad(e, prefix, "harnessFiles", "TOO_MANY",
-				   "has more than 1024 entries; an archive takes any number");
-		ret = check_file(v, i, prefix, e);
-	}
-	if (ret == 0)
-		r->files = xstrndup(list.p, list.n);
-	return ret;
-}
-
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+/* A raw array that has been checked, for acpd-unpack. */
+static char *request_keep_list(struct slice list)
+{
+	return list.n ? xstrndup(list.p, list.n) : NULL;
+}
 
 int request_parse(const struct request_args *a, const char *prefix, struct request *ret,
 		  struct err *e)
@@ -345,18 +336,26 @@ int request_parse(const struct request_args *a, const char *prefix, struct reque
 	int r;
 
 	*ret = (struct request){ .baseline = -1 };
-	r = parse_workspace(a->workspace, prefix, ret, e);
+	r = request_workspace(a->workspace, prefix, ret, e);
 	if (r == 0)
-		r = parse_skills(a->skills, prefix, ret, e);
+		r = request_list(a->skills, REQUEST_SKILLS_MAX, prefix, "skills",
+				 "has more than 128 entries", ret, e, request_skill);
 	if (r == 0)
-		r = parse_removals(a->remove_skills, prefix, ret, e);
+		r = request_list(a->remove_skills, REQUEST_SKILLS_MAX, prefix, "names",
+				 "has more than 128 entries", ret, e, request_removal);
 	if (r == 0)
-		r = parse_instructions(a->instructions, prefix, ret, e);
+		r = request_instructions(a->instructions, prefix, ret, e);
 	if (r == 0)
-		r = parse_files(a->harness_files, prefix, ret, e);
-	if (r < 0)
+		r = request_list(a->harness_files, REQUEST_FILES_MAX, prefix, "harnessFiles",
+				 "has more than 1024 entries; an archive takes any number", ret, e,
+				 request_file);
+	if (r < 0) {
 		request_done(ret);
-	return r;
+		return r;
+	}
+	ret->remove_skills = request_keep_list(a->remove_skills);
+	ret->files = request_keep_list(a->harness_files);
+	return 0;
 }
 
 void request_done(struct request *r)
@@ -382,8 +381,8 @@ int request_check_live(const struct request *r, const char *prefix, struct err *
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].given)
-			return bad(e, prefix, rows[i].field, "FIELD_INVALID",
-				   "belongs to session/new");
+			return bad_parameter(e, prefix, rows[i].field, "FIELD_INVALID",
+					     "belongs to session/new");
 	return 0;
 }
 

@@ -64,6 +64,14 @@ int workspaces_record(const struct workspaces *ws, const char *path, bool make, 
 	return r;
 }
 
+/* A file of the record; NULL: it cannot be had. The caller frees. */
+static char *record_file(const struct workspaces *ws, const char *path, bool make, const char *name)
+{
+	_cleanup_(freep) char *record = NULL;
+
+	return workspaces_record(ws, path, make, &record) < 0 ? NULL : file_join(record, name);
+}
+
 void workspaces_forget(const struct workspaces *ws, const char *path)
 {
 	_cleanup_(freep) char *record = NULL;
@@ -75,14 +83,10 @@ void workspaces_forget(const struct workspaces *ws, const char *path)
 /* A manifest is replaced, never changed, so a hard link is enough. */
 void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from)
 {
-	_cleanup_(freep) char *record = NULL, *theirs = NULL, *manifest = NULL, *old = NULL;
+	_cleanup_(freep) char *manifest = record_file(ws, path, true, "manifest");
+	_cleanup_(freep) char *old = record_file(ws, from, false, "manifest");
 
-	if (workspaces_record(ws, path, true, &record) < 0 ||
-	    workspaces_record(ws, from, false, &theirs) < 0)
-		return;
-	manifest = file_join(record, "manifest");
-	old = file_join(theirs, "manifest");
-	if (link(old, manifest) < 0 && errno != ENOENT)
+	if (manifest && old && link(old, manifest) < 0 && errno != ENOENT)
 		log_warn("workspace", "no record of a copied tree", "path", path, "error",
 			 strerror(errno));
 }
@@ -101,8 +105,8 @@ void workspaces_put_owner(const struct agent_user *user, struct jw *w)
 	jw_uint(w, "gid", user->gid);
 }
 
-static void put_job(const struct agent_user *user, struct buf *b, const char *path,
-		    const char *manifest)
+static void tree_put_job(const struct agent_user *user, struct buf *b, const char *path,
+			 const char *manifest)
 {
 	struct jw w = JW(b);
 
@@ -115,14 +119,9 @@ static void put_job(const struct agent_user *user, struct buf *b, const char *pa
 void workspaces_put_recovery(const struct workspaces *ws, const struct agent_user *user,
 			     struct buf *b, const char *path, const char *manifest)
 {
-	_cleanup_(freep) char *record = NULL, *own = NULL;
+	_cleanup_(freep) char *own = manifest ? NULL : record_file(ws, path, false, "manifest");
 
-	if (manifest || workspaces_record(ws, path, false, &record) < 0) {
-		put_job(user, b, path, manifest);
-		return;
-	}
-	own = file_join(record, "manifest");
-	put_job(user, b, path, own);
+	tree_put_job(user, b, path, own ? own : manifest);
 }
 
 int workspaces_begin(const struct workspaces *ws, const struct agent_user *user, const char *path,
@@ -157,7 +156,7 @@ void workspaces_end(const struct workspaces *ws, const char *path)
 
 /* --- one at a time ---------------------------------------------------------------------------------------- */
 
-static struct claim *first_claim(struct workspaces *ws, const char *path)
+static struct claim *claim_first(struct workspaces *ws, const char *path)
 {
 	list_each(c, &ws->claims, struct claim, link)
 		if (strcmp(c->path, path) == 0)
@@ -165,7 +164,7 @@ static struct claim *first_claim(struct workspaces *ws, const char *path)
 	return NULL;
 }
 
-static void on_granted(void *ctx)
+static void claim_on_granted(void *ctx)
 {
 	struct claim *c = ctx;
 
@@ -179,15 +178,15 @@ void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 	c->granted = granted;
 	c->ctx = ctx;
 	list_add_tail(&ws->claims, &c->link);
-	if (first_claim(ws, c->path) == c)
-		loop_defer(ws->loop, &c->task, on_granted, c);
+	if (claim_first(ws, c->path) == c)
+		loop_defer(ws->loop, &c->task, claim_on_granted, c);
 }
 
 bool workspaces_claimed(const struct workspaces *ws, const char *path)
 {
 	_cleanup_(freep) char *plain = plain_path(path);
 
-	return first_claim((struct workspaces *)ws, plain) != NULL;
+	return claim_first((struct workspaces *)ws, plain) != NULL;
 }
 
 void workspaces_release(struct workspaces *ws, struct claim *c)
@@ -197,28 +196,20 @@ void workspaces_release(struct workspaces *ws, struct claim *c)
 
 	if (!c->path)
 		return;
-	held = first_claim(ws, c->path) == c;
+	held = claim_first(ws, c->path) == c;
 	list_del(&c->link);
 	loop_task_cancel(&c->task);
-	next = held ? first_claim(ws, c->path) : NULL;
+	next = held ? claim_first(ws, c->path) : NULL;
 	if (next)
-		loop_defer(ws->loop, &next->task, on_granted, next);
+		loop_defer(ws->loop, &next->task, claim_on_granted, next);
 	free(TAKE_PTR(c->path));
 }
 
 /* --- whose the instructions are ------------------------------------------------------------------------------- */
 
-static char *instructions_mark(const struct workspaces *ws, const char *path)
-{
-	_cleanup_(freep) char *record = NULL;
-
-	return workspaces_record(ws, path, false, &record) < 0 ? NULL :
-								 file_join(record, "instructions");
-}
-
 bool workspaces_has_instructions(const struct workspaces *ws, const char *path)
 {
-	_cleanup_(freep) char *mark = instructions_mark(ws, path);
+	_cleanup_(freep) char *mark = record_file(ws, path, false, "instructions");
 
 	return mark && access(mark, F_OK) == 0;
 }
@@ -226,7 +217,7 @@ bool workspaces_has_instructions(const struct workspaces *ws, const char *path)
 /* If the daemon is killed before this is written, the file counts as one of others. */
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours)
 {
-	_cleanup_(freep) char *mark = instructions_mark(ws, path);
+	_cleanup_(freep) char *mark = record_file(ws, path, false, "instructions");
 
 	if (mark && ours)
 		file_replace(mark, "", 0, 0600);
@@ -237,7 +228,7 @@ void workspaces_note_instructions(const struct workspaces *ws, const char *path,
 /* --- ephemeral directories ------------------------------------------------------------------------------------ */
 
 /* We made it just now, with a random name. Still it is given away only if it is the one that we made. */
-static int give_away(const struct agent_user *user, const char *path)
+static int ephemeral_give_away(const struct agent_user *user, const char *path)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
@@ -262,7 +253,7 @@ int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_us
 	random_hex(name, 16);
 	path = file_join(ws->root, name);
 	if (r == 0)
-		r = mkdir(path, 0700) < 0 ? -errno : give_away(user, path);
+		r = mkdir(path, 0700) < 0 ? -errno : ephemeral_give_away(user, path);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "WORKSPACE_NOT_WRITABLE",
 			       "cannot make a workspace below %s: %s", ws->root, strerror(-r));
@@ -336,13 +327,13 @@ struct tree_chore {
 	bool removal;
 };
 
-static void forget_removed(struct workspaces *ws, const char *path)
+static void chore_forget_removed(struct workspaces *ws, const char *path)
 {
 	ws->removed(ws->ctx, path);
 	workspaces_forget(ws, path); /* last: until then the next daemon does both again */
 }
 
-static void on_chore(void *ctx, struct slice report _unused_, const struct err *e)
+static void chore_ended(void *ctx, struct slice report _unused_, const struct err *e)
 {
 	struct tree_chore *c = ctx;
 
@@ -352,7 +343,7 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 	else if (!c->removal)
 		workspaces_end(c->ws, c->path);
 	else
-		forget_removed(c->ws, c->path);
+		chore_forget_removed(c->ws, c->path);
 	helper_job_free(c->helper);
 	workspaces_release(c->ws, &c->claim);
 	list_del(&c->link);
@@ -362,9 +353,9 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 	free(c);
 }
 
-static const struct helper_job_events chore_events = { NULL, on_chore };
+static const struct helper_job_events chore_events = { NULL, chore_ended };
 
-static void run_chore(void *ctx)
+static void chore_run(void *ctx)
 {
 	struct tree_chore *c = ctx;
 	const char *verb = c->removal ? "remove" : "recover";
@@ -375,7 +366,7 @@ static void run_chore(void *ctx)
 								.job = buf_slice(&c->job) },
 				     &chore_events, c, &e);
 	if (!c->helper)
-		on_chore(c, SLICE_NONE, &e);
+		chore_ended(c, SLICE_NONE, &e);
 }
 
 static struct tree_chore *chore_new(struct workspaces *ws, const char *path, uid_t uid,
@@ -412,19 +403,17 @@ bool workspaces_work_as(const struct workspaces *ws, uid_t uid)
 void workspaces_remove(struct workspaces *ws, const struct agent_user *user, const char *path)
 {
 	struct tree_chore *c = chore_new(ws, path, user->uid, true);
-	_cleanup_(freep) char *record = NULL, *note = NULL;
+	_cleanup_(freep) char *note = record_file(ws, path, true, NOTE_REMOVAL);
 
-	put_job(user, &c->job, path, NULL);
+	tree_put_job(user, &c->job, path, NULL);
 	/* without the note it is removed too, unless we are killed before */
-	if (workspaces_record(ws, path, true, &record) == 0) {
-		note = file_join(record, NOTE_REMOVAL);
+	if (note)
 		(void)file_replace(note, c->job.data, c->job.len, 0600);
-	}
-	workspaces_claim(ws, &c->claim, path, run_chore, c);
+	workspaces_claim(ws, &c->claim, path, chore_run, c);
 }
 
 /* False: there is no such note. */
-static bool take_up(struct workspaces *ws, const char *record, const char *name)
+static bool chore_take_up(struct workspaces *ws, const char *record, const char *name)
 {
 	_cleanup_(freep) char *note = file_join(record, name), *path = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -442,7 +431,7 @@ static bool take_up(struct workspaces *ws, const char *record, const char *name)
 	c = chore_new(ws, path, (uid_t)jobj_uint(buf_slice(&b), "uid"),
 		      strcmp(name, NOTE_REMOVAL) == 0);
 	buf_add_slice(&c->job, buf_slice(&b));
-	workspaces_claim(ws, &c->claim, path, run_chore, c);
+	workspaces_claim(ws, &c->claim, path, chore_run, c);
 	return true;
 }
 
@@ -459,8 +448,8 @@ void workspaces_recover(struct workspaces *ws)
 		if (strlen(entry->d_name) != KEY_HEX)
 			continue;
 		record = file_join(ws->state_dir, entry->d_name);
-		if (!take_up(ws, record, NOTE_REMOVAL))
-			take_up(ws, record, NOTE_PENDING);
+		if (!chore_take_up(ws, record, NOTE_REMOVAL))
+			chore_take_up(ws, record, NOTE_PENDING);
 	}
 	closedir(d);
 }

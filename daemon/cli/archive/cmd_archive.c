@@ -26,12 +26,12 @@
 
 struct archive_client {
 	struct daemon_asker ask;
-	char digest[ARCHIVE_DIGEST_SIZE];
+	char digest[SHA256_TEXT];
 };
 
 static void client_name(struct archive_client *cl, const struct sha256 *d)
 {
-	archive_digest_text(d, cl->digest);
+	sha256_text(d, cl->digest);
 	snprintf(cl->ask.path, sizeof(cl->ask.path), "/v1/archives/%s", cl->digest);
 }
 
@@ -213,14 +213,16 @@ int cmd_archive_put(const struct config *c)
 	return r == EXIT_DONE ? print_done(&cl, size, "sent", sent) : r;
 }
 
-int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE])
+int archive_upload(const struct config *c, const char *file, char digest[SHA256_TEXT])
 {
 	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
 	int r = upload_file(&cl, c, file, &size, &sent);
 
-	/* Of no use after an error, when it may be empty. */
-	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
+	if (r == EXIT_DONE)
+		r = put_file(&cl, file, &size, &sent);
+	memcpy(digest, cl.digest, SHA256_TEXT);
+	asker_done(&cl.ask);
 	return r;
 }
 
@@ -229,7 +231,7 @@ int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE
 static int ask_named(struct archive_client *cl, const struct config *c, const char *method,
 		     struct sha256 *d)
 {
-	if (archive_digest_parse(slice_of(c->args[0]), d) < 0)
+	if (sha256_parse(slice_of(c->args[0]), d) < 0)
 		return fail(EXIT_USAGE, "'%s' is not sha256: and 64 hex digits", c->args[0]);
 	client_name(cl, d);
 	return asker_request(&cl->ask, c, method);

@@ -84,8 +84,9 @@ static int print_imported(struct daemon_asker *a)
 int cmd_bundle_import(const struct config *c)
 {
 	struct daemon_asker a = { 0 };
-	char digest[ARCHIVE_DIGEST_SIZE];
-	int r = archive_upload(c, c->args[0], digest);
+	char digest[SHA256_TEXT];
+	struct err e;
+	int asked, r = archive_upload(c, c->args[0], digest);
 
 	if (r != EXIT_DONE)
 		return r;

@@ -50,14 +50,6 @@ static int intact_hash_rest(struct intact *i, int fd, struct verdict *v)
 	return 0;
 }
 
-void intact_blame(struct verdict *v, const struct sha256 *d)
-{
-	char hex[SHA256_HEX];
-
-	sha256_hex(d, hex);
-	snprintf(v->digest, sizeof(v->digest), "sha256:%s", hex);
-}
-
 int intact_end(struct intact *i, int fd, int r, struct verdict *v)
 {
 	struct sha256 got;
@@ -76,15 +68,8 @@ int intact_end(struct intact *i, int fd, int r, struct verdict *v)
 	v->has_limit = false;
 	r = refuse(v, "ARCHIVE_DAMAGED", NULL,
 		   "the stored archive is not as it was uploaded: its SHA-256 is another one");
-	intact_blame(v, &i->want);
+	sha256_text(&i->want, v->digest);
 	return r;
-}
-
-bool intact_parse(const char *text, struct sha256 *ret)
-{
-	struct slice s = slice_of(text);
-
-	return slice_skip(&s, "sha256:") && sha256_from_hex(s, ret) == 0;
 }
 
 /* --- its bytes ------------------------------------------------------------------------------------------- */

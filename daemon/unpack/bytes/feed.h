@@ -27,10 +27,6 @@ void intact_add(struct intact *i, const void *p, size_t n, uint64_t offset);
 /* r: the result of reading the archive, with v. If the digest differs, that explains any other fault. Returns r, or
  * -EBADMSG with ARCHIVE_DAMAGED and the digest. */
 int intact_end(struct intact *i, int fd, int r, struct verdict *v);
-/* Names the archive of this digest in the verdict. */
-void intact_blame(struct verdict *v, const struct sha256 *d);
-/* "sha256:" and hex digits. */
-bool intact_parse(const char *text, struct sha256 *ret);
 
 struct feed_limits {
 	uint64_t bytes, ratio;

@@ -175,7 +175,7 @@ static int open_apply(struct draft_job *j)
 {
 	int r = recover_target(j->job.root, &j->user, j->job.base, &j->v);
 
-	if (r == 0 && !intact_parse(j->job.digest, &j->digest))
+	if (r == 0 && sha256_parse(slice_of(j->job.digest), &j->digest) < 0)
 		r = bad_job(&j->v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
 	if (r == 0)
 		r = target_open(&j->where, j->job.root, &j->user, &j->v);

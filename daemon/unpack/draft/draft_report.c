@@ -93,7 +93,7 @@ static void put_side(struct jw *w, const char *key, const struct draft_side *s)
 	static const char *const types[] = {
 		[NODE_DIR] = "directory", [NODE_FILE] = "file", [NODE_LINK] = "link"
 	};
-	char text[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	char text[SHA256_TEXT];
 
 	if (!s->type)
 		return;
@@ -101,8 +101,7 @@ static void put_side(struct jw *w, const char *key, const struct draft_side *s)
 	jw_str(w, "type", types[s->type]);
 	if (s->type != NODE_DIR) {
 		jw_uint(w, "size", s->id.size);
-		sha256_hex(&s->digest, text + strlen(text));
-		jw_str(w, "digest", text);
+		jw_str(w, "digest", sha256_text(&s->digest, text));
 	}
 	snprintf(text, sizeof(text), "%04o", (unsigned)s->id.mode & 07777);
 	jw_str(w, "mode", text);
@@ -145,10 +144,9 @@ void draft_report_conflicts(struct jw *w, const struct draft_changes *c)
 
 void draft_report(struct jw *w, const struct draft_changes *c)
 {
-	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	char digest[SHA256_TEXT];
 
-	sha256_hex(&c->digest, digest + strlen(digest));
-	jw_str(w, "patchDigest", digest);
+	jw_str(w, "patchDigest", sha256_text(&c->digest, digest));
 	put_list(w, "changes", c, false);
 	jw_uint(w, "changesTotal", c->n);
 	jw_uint(w, "bytes", c->bytes);

@@ -68,7 +68,7 @@ static int open_sources(struct extract_keeper *k, const struct user *user)
 			continue;
 		k->x.archives[i] = open_source(s, user);
 		if (k->x.archives[i] < 0 && errno == ENOENT && s->has_digest) {
-			intact_blame(&k->v, &s->digest);
+			sha256_text(&s->digest, k->v.digest);
 			return refuse(&k->v, "ARCHIVE_NOT_FOUND", NULL,
 				      "the archive is not in the store any more");
 		}

@@ -86,7 +86,7 @@ static int inflate_intact(int in, int out, const struct inflate_job *j, struct i
 
 	if (!j->digest)
 		return inflate_into(in, out, j, NULL, made, v);
-	if (!intact_parse(j->digest, &want))
+	if (sha256_parse(slice_of(j->digest), &want) < 0)
 		return bad_job(v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
 	intact_begin(&intact, &want);
 	return intact_end(&intact, in, inflate_into(in, out, j, &intact, made, v), v);
@@ -115,13 +115,12 @@ static int inflate_output(const struct inflate_job *j, struct inflated_file *mad
 static int inflate_work(void *job, struct jw *w)
 {
 	struct inflate_job *j = job;
-	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	char digest[SHA256_TEXT];
 	struct inflated_file made = { 0 };
 	int r = inflate_output(j, &made, &j->v);
 
 	jw_uint(w, "bytes", made.bytes);
-	sha256_hex(&made.digest, digest + strlen(digest));
-	jw_str(w, "digest", digest);
+	jw_str(w, "digest", sha256_text(&made.digest, digest));
 	return r;
 }
 

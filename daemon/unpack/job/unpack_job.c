@@ -116,7 +116,7 @@ static int source_check(struct job_source *s, const struct raw_source *raw, cons
 	if (!s->archive && (raw->format || s->strip || raw->digest))
 		return bad_member(e, prefix, "format", "digest, format and strip are for archives");
 	s->has_digest = raw->digest != NULL;
-	if (raw->digest && !intact_parse(raw->digest, &s->digest))
+	if (raw->digest && sha256_parse(slice_of(raw->digest), &s->digest) < 0)
 		return bad_member(e, prefix, "digest", "not sha256: and 64 hex digits");
 	if (s->into && (s->file || raw->skill))
 		return bad_member(e, prefix, "into", "neither for files nor for skills");

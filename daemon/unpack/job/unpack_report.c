@@ -71,14 +71,13 @@ static void report_outcome(struct jw *w, const struct outcome *out)
 
 void report_summary(struct buf *b, const char *word, const struct summary *s)
 {
-	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	char digest[SHA256_TEXT];
 	struct jw w = JW(b);
 
-	sha256_hex(&s->manifest, digest + strlen(digest));
 	jw_obj(&w, NULL);
 	jw_obj(&w, word);
 	report_outcome(&w, &s->outcome);
-	jw_str(&w, "manifestDigest", digest);
+	jw_str(&w, "manifestDigest", sha256_text(&s->manifest, digest));
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);
 	if (s->has_stripped)

@@ -304,10 +304,10 @@ static void put_extract(const struct bundle_import *k, struct buf *b)
 {
 	_cleanup_(freep) char *in = file_join(k->room, "in"),
 			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
-	char digest[ARCHIVE_DIGEST_SIZE];
+	char digest[SHA256_TEXT];
 	struct jw w = JW(b);
 
-	bundle_put_extract(&w, in, archive, archive_digest_text(&k->archive, digest));
+	bundle_put_extract(&w, in, archive, sha256_text(&k->archive, digest));
 }
 
 static void put_check(const struct bundle_import *k, struct buf *b)
