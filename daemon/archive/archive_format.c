@@ -17,7 +17,7 @@ const char *archive_format_name(enum archive_format f)
 }
 
 /* Octal digits between blanks, as tar writes its numbers. */
-static bool octal(struct slice text, unsigned *ret)
+static bool tar_octal(struct slice text, unsigned *ret)
 {
 	size_t i = 0, digits = 0;
 
@@ -47,7 +47,7 @@ static bool is_tar(struct slice head)
 	}
 	if (zeros)
 		return true;
-	return octal((struct slice){ head.p + TAR_SUM_AT, TAR_SUM_BYTES }, &want) &&
+	return tar_octal((struct slice){ head.p + TAR_SUM_AT, TAR_SUM_BYTES }, &want) &&
 	       (want == sum || (int)want == sum_signed);
 }
 

@@ -24,14 +24,14 @@
 
 /* --- entries ---------------------------------------------------------------------------------------------- */
 
-static struct list *bucket_of(struct archive_store *s, const struct sha256 *d)
+static struct list *stored_bucket(struct archive_store *s, const struct sha256 *d)
 {
 	return &s->buckets[d->bytes[0] % BUCKETS];
 }
 
 struct stored *stored_find(struct archive_store *s, const struct sha256 *d)
 {
-	list_each(e, bucket_of(s, d), struct stored, bucket)
+	list_each(e, stored_bucket(s, d), struct stored, bucket)
 		if (memcmp(e->digest.bytes, d->bytes, SHA256_BYTES) == 0)
 			return e;
 	return NULL;
@@ -48,7 +48,7 @@ struct stored *stored_get(struct archive_store *s, const struct sha256 *d)
 	sha256_hex(d, e->hex);
 	list_init(&e->bucket);
 	list_init(&e->lru);
-	list_add_tail(bucket_of(s, d), &e->bucket);
+	list_add_tail(stored_bucket(s, d), &e->bucket);
 	list_add_tail(&s->lru, &e->lru);
 	s->count++;
 	return e;
@@ -110,7 +110,7 @@ void stored_use(struct archive_store *s, struct stored *e)
 				0); /* else it is a little older after a restart */
 }
 
-static void remove_file(struct archive_store *s, const struct stored *e, const char *suffix)
+static void stored_remove_file(struct archive_store *s, const struct stored *e, const char *suffix)
 {
 	_cleanup_(freep) char *path = stored_file(s, e, suffix);
 
@@ -119,7 +119,7 @@ static void remove_file(struct archive_store *s, const struct stored *e, const c
 
 void stored_remove_whole(struct archive_store *s, struct stored *e)
 {
-	remove_file(s, e, "");
+	stored_remove_file(s, e, "");
 	e->whole = false;
 	e->size = 0;
 }
@@ -128,13 +128,13 @@ void stored_remove_derived(struct archive_store *s, struct stored *e)
 {
 	char suffix[DERIVED_SUFFIX_SIZE];
 
-	remove_file(s, e, stored_derived(e, suffix));
+	stored_remove_file(s, e, stored_derived(e, suffix));
 	e->derived = 0;
 }
 
 void stored_remove_part(struct archive_store *s, struct stored *e)
 {
-	remove_file(s, e, ".part");
+	stored_remove_file(s, e, ".part");
 	e->has_part = false;
 	e->part = e->reserved = 0;
 }
@@ -232,7 +232,7 @@ uint64_t archive_store_max(const struct archive_store *s)
 
 /* --- using it ----------------------------------------------------------------------------------------------- */
 
-static struct stored *find_whole(struct archive_store *s, const struct sha256 *d)
+static struct stored *stored_find_whole(struct archive_store *s, const struct sha256 *d)
 {
 	struct stored *e = stored_find(s, d);
 
@@ -246,7 +246,7 @@ static int not_found(struct err *e)
 
 int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
-	struct stored *entry = find_whole(s, d);
+	struct stored *entry = stored_find_whole(s, d);
 
 	if (!entry)
 		return not_found(e);
@@ -268,7 +268,7 @@ void archive_unpin(struct archive_store *s, const struct sha256 *d)
 
 char *archive_path(struct archive_store *s, const struct sha256 *d)
 {
-	const struct stored *e = find_whole(s, d);
+	const struct stored *e = stored_find_whole(s, d);
 
 	return e ? stored_file(s, e, "") : NULL;
 }
@@ -314,7 +314,7 @@ int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
 
 int archive_open(struct archive_store *s, const struct sha256 *d)
 {
-	struct stored *e = find_whole(s, d);
+	struct stored *e = stored_find_whole(s, d);
 	_cleanup_(freep) char *path = e ? stored_file(s, e, "") : NULL;
 	int fd = e ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 

@@ -63,7 +63,7 @@ static void found_derived(struct archive_scan *sc, struct stored *e, const char 
 		e->derived = (uint64_t)st->st_size;
 }
 
-static bool ends_in(const char *name, const char *end)
+static bool scan_name_ends_in(const char *name, const char *end)
 {
 	size_t n = strlen(name), k = strlen(end);
 
@@ -90,7 +90,7 @@ static void scan_file(struct archive_scan *sc, const char *name)
 		found_whole(sc, e, &st);
 	else if (!sc->baked && strcmp(suffix, ".part") == 0)
 		found_part(sc, e, name, &st);
-	else if (!sc->baked && ends_in(suffix, ".tar"))
+	else if (!sc->baked && scan_name_ends_in(suffix, ".tar"))
 		found_derived(sc, e, name, suffix, &st);
 	stored_recount(sc->store, e);
 }

@@ -43,7 +43,7 @@ struct archive_writer {
 
 /* --- the client ---------------------------------------------------------------------------------------------- */
 
-static void on_wake(void *ctx)
+static void writer_on_wake(void *ctx)
 {
 	struct archive_writer *w = ctx;
 
@@ -53,7 +53,7 @@ static void on_wake(void *ctx)
 static void client_set(struct archive_writer *w, enum archive_writer_state state)
 {
 	w->state = state;
-	loop_defer(w->loop, &w->task, on_wake, w);
+	loop_defer(w->loop, &w->task, writer_on_wake, w);
 }
 
 /* What became of the upload, for a client that still listens. */
@@ -203,7 +203,7 @@ uint64_t upload_offset(const struct upload *u)
 	return u->offset;
 }
 
-static void on_idle(void *ctx)
+static void upload_on_idle(void *ctx)
 {
 	struct upload *u = ctx;
 
@@ -245,7 +245,7 @@ static int check_upload(const struct archive_store *s, const struct archive_uplo
 }
 
 /* Each upload has a thread, so an idle one is ended for a new one. */
-static int check_count(struct archive_store *s, struct err *e)
+static int upload_check_count(struct archive_store *s, struct err *e)
 {
 	struct upload *idle = NULL;
 	unsigned n = 0;
@@ -261,13 +261,13 @@ static int check_count(struct archive_store *s, struct err *e)
 		return err_set(e, -EAGAIN, 0, "TOO_MANY_UPLOADS",
 			       "%d archives are being uploaded already", ARCHIVE_UPLOADS_MAX);
 	loop_timer_cancel(&idle->idle);
-	on_idle(idle);
+	upload_on_idle(idle);
 	return 0;
 }
 
 /* Makes room for the upload to grow to bytes. */
-static int reserve(struct archive_store *s, struct stored *entry, uint64_t bytes, uint64_t have,
-		   struct err *e)
+static int upload_reserve(struct archive_store *s, struct stored *entry, uint64_t bytes,
+			  uint64_t have, struct err *e)
 {
 	uint64_t before = entry->reserved;
 	int r;
@@ -315,8 +315,8 @@ static void take_over(struct upload *u)
 	loop_timer_cancel(&u->idle);
 }
 
-static struct upload *take_up(struct archive_store *s, struct stored *entry,
-			      const struct archive_upload *up, struct err *e)
+static struct upload *upload_take_up(struct archive_store *s, struct stored *entry,
+				     const struct archive_upload *up, struct err *e)
 {
 	uint64_t have = entry->upload ? entry->upload->offset : entry->has_part ? entry->part : 0;
 	uint64_t start = up->resume ? have : 0;
@@ -327,7 +327,7 @@ static struct upload *take_up(struct archive_store *s, struct stored *entry,
 	bool had_part = entry->has_part;
 
 	entry->has_part = true; /* counts from now on */
-	if ((!u && check_count(s, e) < 0) || reserve(s, entry, bytes, have, e) < 0) {
+	if ((!u && upload_check_count(s, e) < 0) || upload_reserve(s, entry, bytes, have, e) < 0) {
 		entry->has_part = had_part;
 		return NULL;
 	}
@@ -355,7 +355,7 @@ struct archive_writer *archive_writer_open(struct archive_store *s, const struct
 	if (check_upload(s, up, stored_find(s, &up->digest), e) < 0)
 		return NULL;
 	entry = stored_get(s, &up->digest);
-	u = take_up(s, entry, up, e);
+	u = upload_take_up(s, entry, up, e);
 	if (!u) {
 		stored_recount(s, entry);
 		return NULL;
@@ -373,7 +373,7 @@ struct archive_writer *archive_writer_open(struct archive_store *s, const struct
 
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
-static int grow(struct upload *u, uint64_t size, struct err *e)
+static int upload_grow(struct upload *u, uint64_t size, struct err *e)
 {
 	const struct archive_store *s = u->store;
 
@@ -381,8 +381,8 @@ static int grow(struct upload *u, uint64_t size, struct err *e)
 		return err_set(e, -EFBIG, 0, "ARCHIVE_TOO_LARGE",
 			       "more bytes came than one archive may have (limit: %llu)",
 			       (unsigned long long)s->upload_max);
-	return reserve(u->store, u->entry, MIN(size + ARCHIVE_STEP_BYTES, s->upload_max), u->offset,
-		       e);
+	return upload_reserve(u->store, u->entry, MIN(size + ARCHIVE_STEP_BYTES, s->upload_max),
+			      u->offset, e);
 }
 
 /* The upload stays as an idle one, and can be resumed when there is room. */
@@ -394,7 +394,7 @@ static enum archive_writer_state refuse_more(struct archive_writer *w, int r, co
 		upload_fail(u, false, e);
 	} else {
 		client_decide(u, ARCHIVE_FAILED, e);
-		loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, on_idle, u);
+		loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, upload_on_idle, u);
 	}
 	return w->state;
 }
@@ -408,7 +408,7 @@ enum archive_writer_state archive_writer_add(struct archive_writer *w, struct sl
 	if (w->state != ARCHIVE_OPEN && w->state != ARCHIVE_FULL)
 		return w->state;
 	if (u->offset + piece.n > u->entry->reserved) {
-		r = grow(u, u->offset + piece.n, &e);
+		r = upload_grow(u, u->offset + piece.n, &e);
 		if (r < 0)
 			return refuse_more(w, r, &e);
 	}
@@ -455,7 +455,8 @@ void archive_writer_release(struct archive_writer *w)
 	if (u) {
 		u->client = NULL;
 		if (u->state == UPLOAD_OPEN)
-			loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, on_idle, u);
+			loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, upload_on_idle,
+				       u);
 	}
 	loop_task_cancel(&w->task);
 	free(w);

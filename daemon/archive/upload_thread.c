@@ -59,7 +59,7 @@ struct upload_thread {
 
 /* --- in the thread ------------------------------------------------------------------------------------------ */
 
-static void notify(struct upload_thread *w)
+static void upload_notify(struct upload_thread *w)
 {
 	uint64_t one = 1;
 
@@ -74,7 +74,7 @@ static void set_result(struct upload_thread *w, enum upload_result result, int e
 	w->view.error = error;
 	w->view.found = w->found;
 	pthread_mutex_unlock(&w->mutex);
-	notify(w);
+	upload_notify(w);
 }
 
 static bool interrupted(struct upload_thread *w)
@@ -107,7 +107,7 @@ static int hash_prefix(struct upload_thread *w)
 	return 0;
 }
 
-static int begin(struct upload_thread *w, bool resume)
+static int upload_begin(struct upload_thread *w, bool resume)
 {
 	sha256_begin(&w->hash);
 	w->flushed = 0;
@@ -120,7 +120,7 @@ static int begin(struct upload_thread *w, bool resume)
 }
 
 /* Starts the write to disk early, so that the sync at the end has little to wait for. */
-static void flush(struct upload_thread *w, uint64_t size)
+static void upload_flush(struct upload_thread *w, uint64_t size)
 {
 	if (size < w->flushed + ARCHIVE_FLUSH_BYTES)
 		return;
@@ -129,13 +129,13 @@ static void flush(struct upload_thread *w, uint64_t size)
 	w->flushed = size;
 }
 
-static int take_piece(struct upload_thread *w, const struct upload_piece *p)
+static int upload_take_piece(struct upload_thread *w, const struct upload_piece *p)
 {
 	sha256_add(&w->hash, p->data, p->n);
 	return file_write_all(w->fd, p->data, p->n); /* O_APPEND */
 }
 
-static enum upload_result judge(struct upload_thread *w, enum archive_format declared)
+static enum upload_result upload_judge(struct upload_thread *w, enum archive_format declared)
 {
 	char head[ARCHIVE_HEAD_BYTES];
 	struct sha256 got;
@@ -154,9 +154,9 @@ static enum upload_result judge(struct upload_thread *w, enum archive_format dec
 								     UPLOAD_PLACED;
 }
 
-static void place(struct upload_thread *w, enum archive_format declared)
+static void upload_place(struct upload_thread *w, enum archive_format declared)
 {
-	enum upload_result result = judge(w, declared);
+	enum upload_result result = upload_judge(w, declared);
 
 	if (result != UPLOAD_PLACED) {
 		set_result(w, result, -EIO);
@@ -217,11 +217,11 @@ static void piece_done(struct upload_thread *w, const struct upload_piece *p)
 	size = w->view.size;
 	pthread_mutex_unlock(&w->mutex);
 	if (wake)
-		notify(w);
-	flush(w, size);
+		upload_notify(w);
+	upload_flush(w, size);
 }
 
-static void *work(void *ctx)
+static void *upload_work(void *ctx)
 {
 	struct upload_thread *w = ctx;
 	bool failed = false;
@@ -229,7 +229,7 @@ static void *work(void *ctx)
 
 	(void)setpriority(PRIO_PROCESS, (id_t)gettid(),
 			  NICENESS); /* of this thread: sessions come first */
-	r = begin(w, w->resume);
+	r = upload_begin(w, w->resume);
 	for (;;) {
 		struct task t;
 
@@ -241,25 +241,25 @@ static void *work(void *ctx)
 		if (t.end)
 			break;
 		if (t.restart && !failed)
-			r = begin(w, false);
+			r = upload_begin(w, false);
 		if (t.piece && !failed)
-			r = take_piece(w, t.piece);
+			r = upload_take_piece(w, t.piece);
 		if (t.piece)
 			piece_done(w, t.piece);
 		free(t.piece);
 		if (t.finish && !failed)
-			place(w, t.declared);
+			upload_place(w, t.declared);
 	}
 	pthread_mutex_lock(&w->mutex);
 	w->view.ended = true;
 	pthread_mutex_unlock(&w->mutex);
-	notify(w);
+	upload_notify(w);
 	return NULL;
 }
 
 /* --- on the loop -------------------------------------------------------------------------------------------- */
 
-static void on_event(void *ctx, uint32_t events _unused_)
+static void upload_on_event(void *ctx, uint32_t events _unused_)
 {
 	struct upload_thread *w = ctx;
 	uint64_t n;
@@ -295,13 +295,13 @@ struct upload_thread *upload_thread_start(struct loop *loop, const struct upload
 	w->resume = job->resume;
 	w->fd = -1;
 	w->joined = true;
-	w->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = w };
+	w->io = (struct loop_io){ .fd = -1, .fn = upload_on_event, .ctx = w };
 	list_init(&w->pieces);
 	pthread_mutex_init(&w->mutex, NULL);
 	pthread_cond_init(&w->cond, NULL);
 	r = open_part(w);
 	if (r == 0)
-		r = thread_start(&w->thread, work, w);
+		r = thread_start(&w->thread, upload_work, w);
 	*error = r;
 	if (r < 0)
 		return upload_thread_free(w);

@@ -99,7 +99,7 @@ static void trim_common(struct line_side *a, struct line_side *b)
 	}
 }
 
-static uint32_t count_lines(struct slice text)
+static uint32_t lines_count_in(struct slice text)
 {
 	if (!text.n)
 		return 0;
@@ -108,7 +108,7 @@ static uint32_t count_lines(struct slice text)
 
 /* --- lines become numbers -------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t hash_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 m = (unsigned __int128)a * b;
 
@@ -121,12 +121,12 @@ static uint32_t hash_line(const struct classes *c, const char *p, size_t n)
 
 	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
-		h = mix(h ^ word, c->seed[1]);
+		h = hash_mix(h ^ word, c->seed[1]);
 	}
 	if (n) {
 		word = 0;
 		memcpy(&word, p, n);
-		h = mix(h ^ word, c->seed[1]);
+		h = hash_mix(h ^ word, c->seed[1]);
 	}
 	return (uint32_t)(h ^ h >> 32);
 }
@@ -187,8 +187,8 @@ static int classes_start(struct classes *c, uint32_t lines)
 /* --- the search ------------------------------------------------------------------------------------------ */
 
 /* The lines that the other side has too; all others are changed. id and line have room for n. */
-static struct myers_side candidates(const struct line_side *s, const struct classes *c, int other,
-				    uint32_t *id, uint32_t *line)
+static struct myers_side lines_candidates(const struct line_side *s, const struct classes *c,
+					  int other, uint32_t *id, uint32_t *line)
 {
 	uint32_t n = 0;
 
@@ -214,8 +214,8 @@ static int find_changed(struct line_side *a, struct line_side *b)
 		return -ENOMEM;
 	number_lines(&c, a, 0);
 	number_lines(&c, b, 1);
-	x = candidates(a, &c, 1, room, room + a->n);
-	y = candidates(b, &c, 0, room + 2 * (size_t)a->n, room + 2 * (size_t)a->n + b->n);
+	x = lines_candidates(a, &c, 1, room, room + a->n);
+	y = lines_candidates(b, &c, 0, room + 2 * (size_t)a->n, room + 2 * (size_t)a->n + b->n);
 	return myers_compare(&x, &y);
 }
 
@@ -231,7 +231,8 @@ static uint32_t run_of_changed(const struct line_side *s, uint32_t at)
 }
 
 /* Fills out, which may be NULL, with the lines counted from the part's beginning; returns how many. */
-static size_t collect(const struct line_side *a, const struct line_side *b, struct line_range *out)
+static size_t ranges_collect(const struct line_side *a, const struct line_side *b,
+			     struct line_range *out)
 {
 	uint32_t x = 0, y = 0;
 	size_t n = 0;
@@ -283,7 +284,7 @@ static void slide_all(const struct line_side *a, const struct line_side *b, stru
 	d->n = n;
 }
 
-static int search(struct line_side *a, struct line_side *b, struct line_diff *ret)
+static int lines_search(struct line_side *a, struct line_side *b, struct line_diff *ret)
 {
 	size_t lines = (size_t)a->n + b->n;
 	_cleanup_(freep) uint32_t *ids = calloc(lines, sizeof(*ids));
@@ -299,10 +300,10 @@ static int search(struct line_side *a, struct line_side *b, struct line_diff *re
 	r = find_changed(a, b);
 	if (r < 0)
 		return r;
-	ret->ranges = calloc(collect(a, b, NULL) + 1, sizeof(*ret->ranges));
+	ret->ranges = calloc(ranges_collect(a, b, NULL) + 1, sizeof(*ret->ranges));
 	if (!ret->ranges)
 		return -ENOMEM;
-	ret->n = collect(a, b, ret->ranges);
+	ret->n = ranges_collect(a, b, ret->ranges);
 	slide_all(a, b, ret);
 	return 0;
 }
@@ -327,14 +328,14 @@ int line_diff_make(struct slice from, struct slice to, struct line_diff *ret)
 	if (from.n > DIFF_SIDE_MAX || to.n > DIFF_SIDE_MAX)
 		return -EFBIG;
 	trim_common(&a, &b);
-	a.n = count_lines(a.text);
-	b.n = count_lines(b.text);
+	a.n = lines_count_in(a.text);
+	b.n = lines_count_in(b.text);
 	if (!a.n && !b.n)
 		return 0;
 	if (!a.n || !b.n || MAX(a.n, b.n) > DIFF_LINES_MAX)
 		r = replace_all(&a, &b, ret);
 	else
-		r = search(&a, &b, ret);
+		r = lines_search(&a, &b, ret);
 	for (size_t i = 0; i < ret->n; i++) {
 		ret->ranges[i].old_at += a.before;
 		ret->ranges[i].new_at += b.before;

@@ -71,7 +71,7 @@ static bool front_has(const struct front *f, int32_t d)
 	return d >= f->lo && d <= f->hi;
 }
 
-static bool same(const struct myers_search *s, int32_t x, int32_t y)
+static bool myers_same(const struct myers_search *s, int32_t x, int32_t y)
 {
 	return s->a->id[x] == s->b->id[y];
 }
@@ -87,7 +87,7 @@ static bool step_ahead(struct myers_search *s, const struct box *q, bool odd, st
 		int32_t right = front_get(f, d - 1), down = front_get(f, d + 1);
 		int32_t x = right >= down ? right + 1 : down, y = x - d, from = x;
 
-		while (x < q->x_end && y < q->y_end && same(s, x, y)) {
+		while (x < q->x_end && y < q->y_end && myers_same(s, x, y)) {
 			x++;
 			y++;
 		}
@@ -110,7 +110,7 @@ static bool step_back(struct myers_search *s, const struct box *q, bool odd, str
 		int32_t up = front_get(f, d - 1), left = front_get(f, d + 1);
 		int32_t x = up < left ? up : left - 1, y = x - d, from = x;
 
-		while (x > q->x && y > q->y && same(s, x - 1, y - 1)) {
+		while (x > q->x && y > q->y && myers_same(s, x - 1, y - 1)) {
 			x--;
 			y--;
 		}
@@ -152,7 +152,7 @@ static struct point furthest(const struct myers_search *s, const struct box *q)
 }
 
 /* Where to cut a box whose first elements differ, and whose last. Neither part is the whole box. */
-static struct point cut(struct myers_search *s, const struct box *q)
+static struct point myers_cut(struct myers_search *s, const struct box *q)
 {
 	bool odd = ((q->x - q->y) ^ (q->x_end - q->y_end)) & 1;
 	struct point meet;
@@ -165,19 +165,19 @@ static struct point cut(struct myers_search *s, const struct box *q)
 	return furthest(s, q);
 }
 
-static void mark(const struct myers_side *side, int32_t from, int32_t to)
+static void myers_mark(const struct myers_side *side, int32_t from, int32_t to)
 {
 	for (int32_t i = from; i < to; i++)
 		side->changed[side->line[i]] = true;
 }
 
-static void shrink(const struct myers_search *s, struct box *q)
+static void myers_shrink(const struct myers_search *s, struct box *q)
 {
-	while (q->x < q->x_end && q->y < q->y_end && same(s, q->x, q->y)) {
+	while (q->x < q->x_end && q->y < q->y_end && myers_same(s, q->x, q->y)) {
 		q->x++;
 		q->y++;
 	}
-	while (q->x < q->x_end && q->y < q->y_end && same(s, q->x_end - 1, q->y_end - 1)) {
+	while (q->x < q->x_end && q->y < q->y_end && myers_same(s, q->x_end - 1, q->y_end - 1)) {
 		q->x_end--;
 		q->y_end--;
 	}
@@ -189,7 +189,7 @@ static int64_t box_size(const struct box *q)
 }
 
 /* Recurses into the smaller part only: no deeper than the logarithm of the size. */
-static void compare(struct myers_search *s, struct box q)
+static void myers_compare_box(struct myers_search *s, struct box q)
 {
 	for (;;) {
 		struct box first, second;
@@ -197,22 +197,22 @@ static void compare(struct myers_search *s, struct box q)
 
 		/* cut() relies on it: with equal elements at a corner a part could be as large as
 		 * the box. */
-		shrink(s, &q);
+		myers_shrink(s, &q);
 		if (q.x == q.x_end || q.y == q.y_end || s->work <= 0)
 			break;
-		p = cut(s, &q);
+		p = myers_cut(s, &q);
 		first = (struct box){ q.x, q.y, p.x, p.y };
 		second = (struct box){ p.x, p.y, q.x_end, q.y_end };
 		if (box_size(&first) < box_size(&second)) {
-			compare(s, first);
+			myers_compare_box(s, first);
 			q = second;
 		} else {
-			compare(s, second);
+			myers_compare_box(s, second);
 			q = first;
 		}
 	}
-	mark(s->a, q.x, q.x_end);
-	mark(s->b, q.y, q.y_end);
+	myers_mark(s->a, q.x, q.x_end);
+	myers_mark(s->b, q.y, q.y_end);
 }
 
 int myers_compare(const struct myers_side *a, const struct myers_side *b)
@@ -224,6 +224,6 @@ int myers_compare(const struct myers_side *a, const struct myers_side *b)
 		return -ENOMEM;
 	s.ahead.at = slots + FRONT_SLOTS / 2;
 	s.back.at = slots + FRONT_SLOTS + FRONT_SLOTS / 2;
-	compare(&s, (struct box){ 0, 0, (int32_t)a->n, (int32_t)b->n });
+	myers_compare_box(&s, (struct box){ 0, 0, (int32_t)a->n, (int32_t)b->n });
 	return 0;
 }

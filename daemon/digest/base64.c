@@ -17,7 +17,7 @@ int base64_encode(struct slice bytes, struct buf *ret)
 	return 0;
 }
 
-static bool is_digit(char c)
+static bool base64_is_digit(char c)
 {
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
 	       c == '+' || c == '/';
@@ -32,7 +32,7 @@ int base64_decode(struct slice text, struct buf *ret)
 	while (padding < 2 && padding < text.n && text.p[text.n - 1 - padding] == '=')
 		padding++;
 	for (size_t i = 0; i < text.n - padding; i++)
-		if (!is_digit(text.p[i]))
+		if (!base64_is_digit(text.p[i]))
 			return -EINVAL;
 	if (text.n % 4 || text.n > INT_MAX / 2)
 		return -EINVAL;

@@ -10,7 +10,7 @@ void draft_head_put(struct buf *b, const struct draft_head *h)
 		   (unsigned long long)h->applied);
 }
 
-static bool take_number(struct slice *text, uint64_t *ret)
+static bool draft_head_number(struct slice *text, uint64_t *ret)
 {
 	return u64_take(text, U64_DIGITS, ret) && *ret != UINT64_MAX;
 }
@@ -18,9 +18,9 @@ static bool take_number(struct slice *text, uint64_t *ret)
 bool draft_head_take(struct slice *text, struct draft_head *ret)
 {
 	*ret = (struct draft_head){ 0 };
-	if (!slice_skip(text, HEAD) || !take_number(text, &ret->generation))
+	if (!slice_skip(text, HEAD) || !draft_head_number(text, &ret->generation))
 		return false;
-	if (slice_skip(text, " ") && !take_number(text, &ret->applied))
+	if (slice_skip(text, " ") && !draft_head_number(text, &ret->applied))
 		return false;
 	return slice_skip(text, "\n");
 }

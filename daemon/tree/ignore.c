@@ -101,7 +101,7 @@ static bool parse_line(struct slice line, struct ignore_pattern *ret)
 	return line.n;
 }
 
-static struct slice next_line(struct slice *rest)
+static struct slice ignore_next_line(struct slice *rest)
 {
 	const char *newline = memchr(rest->p, '\n', rest->n);
 	struct slice line = { rest->p, newline ? (size_t)(newline - rest->p) : rest->n };
@@ -112,14 +112,14 @@ static struct slice next_line(struct slice *rest)
 }
 
 /* Counts if out is NULL. */
-static size_t parse_all(struct slice rest, struct ignore_pattern *out)
+static size_t ignore_parse_all(struct slice rest, struct ignore_pattern *out)
 {
 	struct ignore_pattern p;
 	size_t n = 0;
 
 	slice_skip(&rest, "\xef\xbb\xbf");
 	while (rest.n) {
-		if (!parse_line(next_line(&rest), &p))
+		if (!parse_line(ignore_next_line(&rest), &p))
 			continue;
 		if (out)
 			out[n] = p;
@@ -128,9 +128,9 @@ static size_t parse_all(struct slice rest, struct ignore_pattern *out)
 	return n;
 }
 
-static int level_read(struct ignore_level *l, struct slice gitignore)
+static int ignore_read_level(struct ignore_level *l, struct slice gitignore)
 {
-	l->n = parse_all(gitignore, NULL);
+	l->n = ignore_parse_all(gitignore, NULL);
 	if (l->n > IGNORE_PATTERNS_MAX)
 		return -E2BIG;
 	if (!l->n)
@@ -140,7 +140,7 @@ static int level_read(struct ignore_level *l, struct slice gitignore)
 	if (!l->text || !l->patterns)
 		return -ENOMEM;
 	memcpy(l->text, gitignore.p, gitignore.n);
-	parse_all((struct slice){ l->text, gitignore.n }, l->patterns);
+	ignore_parse_all((struct slice){ l->text, gitignore.n }, l->patterns);
 	return 0;
 }
 
@@ -167,7 +167,7 @@ int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore)
 	int r = gitignore.n > IGNORE_FILE_MAX ? -E2BIG : reserve_level(ig);
 
 	if (r == 0)
-		r = level_read(&l, gitignore);
+		r = ignore_read_level(&l, gitignore);
 	if (r == 0 && ig->patterns + l.n > IGNORE_PATTERNS_MAX)
 		r = -E2BIG;
 	if (r < 0) {

@@ -28,14 +28,14 @@ const char *path_bytes_fault(struct slice raw)
 	return NULL;
 }
 
-static bool bad(struct path_fault *fault, const char *reason, const char *message)
+static bool path_bad(struct path_fault *fault, const char *reason, const char *message)
 {
 	*fault = (struct path_fault){ .reason = reason, .message = message };
 	return false;
 }
 
-static bool over(struct path_fault *fault, const char *reason, const char *message, uint64_t limit,
-		 uint64_t used)
+static bool path_over(struct path_fault *fault, const char *reason, const char *message,
+		      uint64_t limit, uint64_t used)
 {
 	*fault = (struct path_fault){ reason, message, limit, used };
 	return false;
@@ -47,18 +47,18 @@ static bool add_component(struct checked_path *ret, struct slice part,
 	size_t need = ret->n + (ret->n > 0) + part.n;
 
 	if (slice_is(part, ".."))
-		return bad(fault, "NAME_DOTDOT", "a component of the path is \"..\"");
+		return path_bad(fault, "NAME_DOTDOT", "a component of the path is \"..\"");
 	if (part.n > NAME_BYTES_MAX)
-		return over(fault, "NAME_TOO_LONG", "a component of the path is too long",
-			    NAME_BYTES_MAX, part.n);
+		return path_over(fault, "NAME_TOO_LONG", "a component of the path is too long",
+				 NAME_BYTES_MAX, part.n);
 	if (slice_starts(part, STAGE_PREFIX))
-		return bad(fault, "NAME_RESERVED", "the name is reserved for staging");
+		return path_bad(fault, "NAME_RESERVED", "the name is reserved for staging");
 	if (need > limits->path_bytes)
-		return over(fault, "PATH_TOO_LONG", "the path is too long", limits->path_bytes,
-			    need);
+		return path_over(fault, "PATH_TOO_LONG", "the path is too long", limits->path_bytes,
+				 need);
 	if (ret->depth + 1 > limits->depth)
-		return over(fault, "PATH_TOO_DEEP", "the path has too many components",
-			    limits->depth, ret->depth + 1);
+		return path_over(fault, "PATH_TOO_DEEP", "the path has too many components",
+				 limits->depth, ret->depth + 1);
 	if (ret->n)
 		ret->path[ret->n++] = '/';
 	memcpy(ret->path + ret->n, part.p, part.n);
@@ -90,11 +90,11 @@ bool checked_path_parse(struct slice raw, const struct path_limits *limits,
 	ret->n = 0;
 	ret->depth = 0;
 	if (!raw.n)
-		return bad(fault, "NAME_EMPTY", "the path is empty");
+		return path_bad(fault, "NAME_EMPTY", "the path is empty");
 	if (reason)
-		return bad(fault, reason, bytes_message(reason));
+		return path_bad(fault, reason, bytes_message(reason));
 	if (raw.p[0] == '/' || has_drive(raw))
-		return bad(fault, "NAME_ABSOLUTE", "the path is absolute");
+		return path_bad(fault, "NAME_ABSOLUTE", "the path is absolute");
 	ret->slash_after = raw.p[raw.n - 1] == '/';
 	for (size_t at = 0; at < raw.n;) {
 		const char *slash = memchr(raw.p + at, '/', raw.n - at);
@@ -133,11 +133,11 @@ bool checked_path_under(struct checked_path *name, const char *dir,
 	if (!n)
 		return true;
 	if (need > limits->path_bytes)
-		return over(fault, "PATH_TOO_LONG", "the path is too long", limits->path_bytes,
-			    need);
+		return path_over(fault, "PATH_TOO_LONG", "the path is too long", limits->path_bytes,
+				 need);
 	if (name->depth + depth > limits->depth)
-		return over(fault, "PATH_TOO_DEEP", "the path has too many components",
-			    limits->depth, name->depth + depth);
+		return path_over(fault, "PATH_TOO_DEEP", "the path has too many components",
+				 limits->depth, name->depth + depth);
 	memmove(name->path + n + (name->n > 0), name->path, name->n + 1);
 	memcpy(name->path, dir, n);
 	if (name->n)

@@ -25,7 +25,7 @@
 
 /* --- nodes ------------------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const struct manifest *m, uint32_t parent, struct slice name)
+static uint32_t manifest_hash(const struct manifest *m, uint32_t parent, struct slice name)
 {
 	uint64_t h = m->seed ^ parent; /* FNV-1a, but for where it starts */
 
@@ -34,7 +34,7 @@ static uint32_t hash_of(const struct manifest *m, uint32_t parent, struct slice 
 	return (uint32_t)(h ^ (h >> 32));
 }
 
-static int add_name(struct manifest *m, struct slice name, uint32_t *ret)
+static int manifest_add_name(struct manifest *m, struct slice name, uint32_t *ret)
 {
 	*ret = (uint32_t)m->names.len;
 	if (buf_add_slice(&m->names, name) < 0 || buf_putc(&m->names, '\0') < 0)
@@ -65,16 +65,16 @@ void manifest_done(struct manifest *m)
 	*m = (struct manifest){ 0 };
 }
 
-static void chain(struct manifest *m, uint32_t i)
+static void manifest_chain(struct manifest *m, uint32_t i)
 {
 	struct slice name = slice_of(manifest_name(m, i));
-	uint32_t *head = &m->heads[hash_of(m, m->v[i].parent, name) & (m->nheads - 1)];
+	uint32_t *head = &m->heads[manifest_hash(m, m->v[i].parent, name) & (m->nheads - 1)];
 
 	m->v[i].next = *head;
 	*head = i + 1;
 }
 
-static int grow(struct manifest *m)
+static int manifest_grow(struct manifest *m)
 {
 	struct node *v;
 
@@ -94,13 +94,13 @@ static int grow(struct manifest *m)
 	m->nheads *= 2;
 	m->heads = xalloc(m->nheads * sizeof(*m->heads));
 	for (uint32_t i = 1; i < m->n; i++)
-		chain(m, i);
+		manifest_chain(m, i);
 	return 0;
 }
 
 static int64_t find_child(const struct manifest *m, uint32_t dir, struct slice name)
 {
-	uint32_t i = m->heads[hash_of(m, dir, name) & (m->nheads - 1)];
+	uint32_t i = m->heads[manifest_hash(m, dir, name) & (m->nheads - 1)];
 
 	for (; i; i = m->v[i - 1].next) {
 		const struct node *v = &m->v[i - 1];
@@ -127,16 +127,16 @@ static int64_t put_child(struct manifest *m, uint32_t dir, struct slice name, bo
 	if (*existed)
 		return i;
 	if (i < 0) {
-		r = grow(m);
+		r = manifest_grow(m);
 		if (r < 0)
 			return r;
 		i = (int64_t)m->n;
 		m->v[i] = (struct node){ .parent = dir };
-		r = add_name(m, name, &m->v[i].name);
+		r = manifest_add_name(m, name, &m->v[i].name);
 		if (r < 0)
 			return r;
 		m->n++;
-		chain(m, (uint32_t)i);
+		manifest_chain(m, (uint32_t)i);
 	}
 	m->v[i].gone = 0;
 	m->v[i].implied = 0;
@@ -186,10 +186,10 @@ int64_t manifest_find(const struct manifest *m, struct slice path)
 	return at;
 }
 
-static void unchain(struct manifest *m, uint32_t i)
+static void manifest_unchain(struct manifest *m, uint32_t i)
 {
 	struct slice name = slice_of(manifest_name(m, i));
-	uint32_t *at = &m->heads[hash_of(m, m->v[i].parent, name) & (m->nheads - 1)];
+	uint32_t *at = &m->heads[manifest_hash(m, m->v[i].parent, name) & (m->nheads - 1)];
 
 	while (*at != i + 1)
 		at = &m->v[*at - 1].next;
@@ -216,12 +216,12 @@ int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice 
 		return -EEXIST;
 	if (path_length(m, dir) + (dir != 0) + n > PATH_BYTES_MAX)
 		return -ENAMETOOLONG;
-	if (add_name(m, name, &text) < 0)
+	if (manifest_add_name(m, name, &text) < 0)
 		return -E2BIG;
-	unchain(m, node);
+	manifest_unchain(m, node);
 	m->v[node].parent = dir;
 	m->v[node].name = text;
-	chain(m, node);
+	manifest_chain(m, node);
 	for (; dir; dir = m->v[dir].parent) { /* where it was, below stays: too much is safe */
 		m->v[dir].below = MAX(m->v[dir].below, (uint16_t)n);
 		n += strlen(manifest_name(m, dir)) + 1;
@@ -232,7 +232,7 @@ int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice 
 int manifest_set_target(struct manifest *m, uint32_t node, struct slice target)
 {
 	m->v[node].size = target.n;
-	return add_name(m, target, &m->v[node].target);
+	return manifest_add_name(m, target, &m->v[node].target);
 }
 
 const char *manifest_target(const struct manifest *m, uint32_t node)
@@ -341,7 +341,7 @@ void manifest_line(const struct manifest *m, uint32_t node, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int flush(struct buf *b, struct sha256_stream *sum, int fd)
+static int manifest_flush(struct buf *b, struct sha256_stream *sum, int fd)
 {
 	int r = fd < 0 ? 0 : file_write_all(fd, b->data, b->len);
 
@@ -363,16 +363,16 @@ int manifest_write(const struct manifest *m, int fd, struct sha256 *digest)
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		manifest_line(m, order[i], &b);
 		if (b.len >= WRITE_PIECE)
-			r = flush(&b, &sum, fd);
+			r = manifest_flush(&b, &sum, fd);
 	}
 	if (r == 0)
-		r = flush(&b, &sum, fd);
+		r = manifest_flush(&b, &sum, fd);
 	sha256_end(&sum, digest);
 	return r;
 }
 
 /* Cuts the next word off line. */
-static struct slice word(struct slice *line)
+static struct slice manifest_take_word(struct slice *line)
 {
 	const char *space = memchr(line->p, ' ', line->n);
 	struct slice w = { line->p, space ? (size_t)(space - line->p) : line->n };
@@ -383,7 +383,7 @@ static struct slice word(struct slice *line)
 	return w;
 }
 
-static bool number(struct slice s, int base, uint64_t max, uint64_t *ret)
+static bool manifest_take_number(struct slice s, int base, uint64_t max, uint64_t *ret)
 {
 	*ret = 0;
 	for (size_t i = 0; i < s.n; i++) {
@@ -396,22 +396,24 @@ static bool number(struct slice s, int base, uint64_t max, uint64_t *ret)
 	return s.n > 0;
 }
 
-static int take_link(struct manifest *m, uint32_t i, struct slice target)
+static int manifest_take_link(struct manifest *m, uint32_t i, struct slice target)
 {
 	return target.n != m->v[i].size ? -EBADMSG : manifest_set_target(m, i, target);
 }
 
-static int take_line(struct manifest *m, struct slice line)
+static int manifest_take_line(struct manifest *m, struct slice line)
 {
-	struct slice type = word(&line), mode = word(&line), size = word(&line), hex = word(&line);
+	struct slice type = manifest_take_word(&line), mode = manifest_take_word(&line),
+		     size = manifest_take_word(&line), hex = manifest_take_word(&line);
 	_cleanup_(freep) char *path = NULL;
 	const char *arrow = NULL;
 	uint64_t bits, bytes;
 	bool existed;
 	int64_t i;
 
-	if (type.n != 1 || !strchr("fdl", *type.p) || !number(mode, 8, 0777, &bits) ||
-	    !number(size, 10, INT64_MAX, &bytes) || !line.n || line.n > 2 * PATH_BYTES_MAX + 4)
+	if (type.n != 1 || !strchr("fdl", *type.p) || !manifest_take_number(mode, 8, 0777, &bits) ||
+	    !manifest_take_number(size, 10, INT64_MAX, &bytes) || !line.n ||
+	    line.n > 2 * PATH_BYTES_MAX + 4)
 		return -EBADMSG;
 	if (*type.p == NODE_LINK) {
 		/* the target's length is known, so that " -> " in a name is not ambiguous */
@@ -428,7 +430,7 @@ static int take_line(struct manifest *m, struct slice line)
 	m->v[i].size = bytes;
 	if (*type.p != NODE_DIR && sha256_from_hex(hex, &m->v[i].digest) < 0)
 		return -EBADMSG;
-	return arrow ? take_link(m, (uint32_t)i, (struct slice){ arrow + 4, bytes }) : 0;
+	return arrow ? manifest_take_link(m, (uint32_t)i, (struct slice){ arrow + 4, bytes }) : 0;
 }
 
 int manifest_read(struct manifest *m, int fd)
@@ -442,7 +444,7 @@ int manifest_read(struct manifest *m, int fd)
 		ssize_t got;
 
 		if (end) {
-			r = take_line(m, (struct slice){ have.p, (size_t)(end - have.p) });
+			r = manifest_take_line(m, (struct slice){ have.p, (size_t)(end - have.p) });
 			if (r < 0)
 				return r;
 			buf_consume(&b, (size_t)(end - have.p) + 1);

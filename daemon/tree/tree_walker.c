@@ -33,20 +33,20 @@ struct tree_walker {
 	struct walk_level levels[PATH_DEPTH_MAX + 1];
 };
 
-static int trouble(struct tree_walker *w, const struct tree_entry *e, enum walk_trouble what,
-		   int error)
+static int walk_on_trouble(struct tree_walker *w, const struct tree_entry *e,
+			   enum walk_trouble what, int error)
 {
 	return w->calls->trouble(w->ctx, e, what, error);
 }
 
 /* --- one directory ---------------------------------------------------------------------------------------- */
 
-static int level_read(struct tree_walker *w, const struct tree_entry *e, struct walk_level *l)
+static int walk_read_level(struct tree_walker *w, const struct tree_entry *e, struct walk_level *l)
 {
 	int r = dir_names_read(l->fd, w->calls->want, w->ctx, &l->names);
 
 	if (r < 0)
-		r = trouble(w, e, WALK_CANNOT_READ, r);
+		r = walk_on_trouble(w, e, WALK_CANNOT_READ, r);
 	if (r > 0)
 		l->next = l->names.n;
 	return r;
@@ -58,17 +58,17 @@ static int may_enter(struct tree_walker *w, const struct tree_entry *e, int fd)
 }
 
 /* Owns the descriptor until level_leave, except for the root's. */
-static int level_enter(struct tree_walker *w, const struct tree_entry *e, int fd)
+static int walk_enter_level(struct tree_walker *w, const struct tree_entry *e, int fd)
 {
 	struct walk_level *l = &w->levels[w->depth++];
 
 	*l = (struct walk_level){ .fd = fd,
 				  .names.text.max = TREE_NAMES_MAX,
 				  .n = strlen(w->whole) };
-	return level_read(w, e, l);
+	return walk_read_level(w, e, l);
 }
 
-static void level_leave(struct tree_walker *w)
+static void walk_leave_level(struct tree_walker *w)
 {
 	struct walk_level *l = &w->levels[--w->depth];
 
@@ -87,12 +87,12 @@ static int walk_into(struct tree_walker *w, const struct tree_entry *e)
 	int r;
 
 	if (e->depth > PATH_DEPTH_MAX)
-		return trouble(w, e, WALK_TOO_DEEP, -ELOOP);
+		return walk_on_trouble(w, e, WALK_TOO_DEEP, -ELOOP);
 	fd = held_open_dir_at(e->dir, e->leaf);
 	if (fd < 0)
-		return trouble(w, e, WALK_CANNOT_OPEN, fd);
+		return walk_on_trouble(w, e, WALK_CANNOT_OPEN, fd);
 	r = may_enter(w, e, fd);
-	return r == 0 ? level_enter(w, e, TAKE_FD(fd)) : r;
+	return r == 0 ? walk_enter_level(w, e, TAKE_FD(fd)) : r;
 }
 
 /* The directory is at most PATH_BYTES_MAX long, a name NAME_MAX. Returns the length. */
@@ -115,9 +115,9 @@ static int walk_next(struct tree_walker *w, struct walk_level *l)
 
 	/* Before the length check: only an entry that still exists is reported as too long. */
 	if (fstatat(l->fd, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
-		return trouble(w, &e, WALK_CANNOT_LOOK, -errno);
+		return walk_on_trouble(w, &e, WALK_CANNOT_LOOK, -errno);
 	if (n > PATH_BYTES_MAX)
-		return trouble(w, &e, WALK_PATH_TOO_LONG, -ENAMETOOLONG);
+		return walk_on_trouble(w, &e, WALK_PATH_TOO_LONG, -ENAMETOOLONG);
 	r = w->calls->visit(w->ctx, &e);
 	return r == 0 && S_ISDIR(e.sb.st_mode) ? walk_into(w, &e) : r;
 }
@@ -129,17 +129,17 @@ static int walk_all(struct tree_walker *w, const struct tree_entry *top, int roo
 	int r = may_enter(w, top, root);
 
 	if (r == 0)
-		r = level_enter(w, top, root);
+		r = walk_enter_level(w, top, root);
 	while (r >= 0 && w->depth) {
 		struct walk_level *l = &w->levels[w->depth - 1];
 
 		if (l->next < l->names.n)
 			r = walk_next(w, l);
 		else
-			level_leave(w);
+			walk_leave_level(w);
 	}
 	while (w->depth)
-		level_leave(w);
+		walk_leave_level(w);
 	return MIN(r, 0);
 }
 

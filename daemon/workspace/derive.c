@@ -49,7 +49,7 @@ static enum archive_format format_of(const char *path)
 
 /* The archive may have gone meanwhile. A tar may begin with the magic of something else, where an extended header
  * gives its name. */
-static bool put_in_place(struct derive *d, struct slice report)
+static bool derive_put_in_place(struct derive *d, struct slice report)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct archive_info info;
@@ -68,12 +68,12 @@ static bool has_digest(struct slice refusal)
 	return jobj_get(refusal, "digest").type == J_STRING;
 }
 
-static void on_made(void *ctx, struct slice report, const struct err *e)
+static void derive_on_made(void *ctx, struct slice report, const struct err *e)
 {
 	struct derive *d = ctx;
 	struct workspaces *ws = d->ws;
 
-	if (e || !put_in_place(d, report))
+	if (e || !derive_put_in_place(d, report))
 		ws->derive_failed = d->digest;
 	if (e && strcmp(e->reason, "ARCHIVE_DAMAGED") == 0 && has_digest(report))
 		archive_damaged(ws->archives, &d->digest, &d->digest);
@@ -85,7 +85,7 @@ static void on_made(void *ctx, struct slice report, const struct err *e)
 	ws->idle(ws->ctx);
 }
 
-static const struct helper_job_events events = { NULL, on_made };
+static const struct helper_job_events events = { NULL, derive_on_made };
 
 /* An upper bound of the stream, from what was unpacked. */
 static uint64_t stream_max(struct slice report)
@@ -98,7 +98,7 @@ static uint64_t stream_max(struct slice report)
 }
 
 /* True if there is room without removing anything. */
-static bool fits(const struct workspaces *ws, const char *dir, uint64_t bytes)
+static bool derive_fits(const struct workspaces *ws, const char *dir, uint64_t bytes)
 {
 	uint64_t used = archive_store_used(ws->archives), max = archive_store_max(ws->archives);
 	struct statvfs v;
@@ -118,7 +118,8 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	d->made = archive_derived_temp(d->ws->archives);
 	dir = xstrdup(d->made);
 	*strrchr(dir, '/') = '\0';
-	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) || !fits(d->ws, dir, most) ||
+	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) ||
+	    !derive_fits(d->ws, dir, most) ||
 	    archive_derived_reserve(d->ws->archives, most, NULL) < 0)
 		return false;
 	unlink(d->made); /* left by a daemon that was killed */

@@ -36,7 +36,7 @@ char *helper_job_program(void)
 
 /* --- what it says ------------------------------------------------------------------------------------------ */
 
-static int on_line(void *ctx, struct slice line)
+static int helper_on_line(void *ctx, struct slice line)
 {
 	static const char *const words[] = { "staged", "done", "refused", "failed" };
 	struct helper_job *h = ctx;
@@ -61,7 +61,7 @@ static int on_line(void *ctx, struct slice line)
 	return 0;
 }
 
-static void on_closed(void *ctx _unused_, const char *fault _unused_)
+static void helper_on_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
@@ -81,7 +81,7 @@ static void read_refusal(const struct helper_job *h, struct err *e)
 	err_flatten(e->msg);
 }
 
-static void on_exit_(void *ctx, const struct proc_status *st)
+static void helper_on_exit(void *ctx, const struct proc_status *st)
 {
 	struct helper_job *h = ctx;
 	struct err e = { 0 };
@@ -103,12 +103,13 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	h->ev->done(h->ctx, slice_of(h->report), &e);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
+static const struct proc_events events = { helper_on_line, helper_on_closed, helper_on_exit, NULL,
+					   NULL };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-static struct proc *spawn(struct proc_host *procs, const struct helper_job_spec *spec,
-			  struct helper_job *h, struct err *e)
+static struct proc *helper_spawn(struct proc_host *procs, const struct helper_job_spec *spec,
+				 struct helper_job *h, struct err *e)
 {
 	_cleanup_(freep) char *program = helper_job_program(), *verb = xstrdup(spec->verb);
 	char lang[] = "LANG=C.UTF-8", name[32];
@@ -142,7 +143,7 @@ struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
 	h->loop = loop;
 	h->ev = ev;
 	h->ctx = ctx;
-	h->proc = spawn(procs, spec, h, e);
+	h->proc = helper_spawn(procs, spec, h, e);
 	if (!h->proc) {
 		free(h);
 		return NULL;

@@ -47,9 +47,8 @@ struct materialize {
 	struct loop_task end_task;
 };
 
-static const struct {
-	const char *member; /* in reply and request */
-} parts[PART_MAX] = { [PART_WORKSPACE] = { "workspace" }, [PART_SKILLS] = { "skills" } };
+/* In reply and request. */
+static const char *const part_members[PART_MAX] = { "workspace", "skills" };
 
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
@@ -81,7 +80,8 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 	return 0;
 }
 
-static int put_archive(struct materialize *m, struct jw *w, const struct request *r, struct err *e)
+static int part_put_archive(struct materialize *m, struct jw *w, const struct request *r,
+			    struct err *e)
 {
 	int ret;
 
@@ -96,7 +96,7 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 }
 
 /* The client's members, with "path" under the name that a job has for it. */
-static void put_files(struct jw *w, const struct request *r)
+static void part_put_files(struct jw *w, const struct request *r)
 {
 	struct jiter it;
 	struct jval v;
@@ -113,7 +113,8 @@ static void put_files(struct jw *w, const struct request *r)
 	}
 }
 
-static void put_instructions(struct jw *w, const struct request *r, const char *name, bool ours)
+static void part_put_instructions(struct jw *w, const struct request *r, const char *name,
+				  bool ours)
 {
 	if (!r->instructions)
 		return;
@@ -139,10 +140,10 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 	/* without an archive everything of an earlier generation stays */
 	ret = begin_job(m, p, &w, r->merge || !r->has_archive, spec, e);
 	if (ret == 0)
-		ret = put_archive(m, &w, r, e);
-	put_files(&w, r);
-	put_instructions(&w, r, spec->instructions_file,
-			 workspaces_has_instructions(m->ws, p->target));
+		ret = part_put_archive(m, &w, r, e);
+	part_put_files(&w, r);
+	part_put_instructions(&w, r, spec->instructions_file,
+			      workspaces_has_instructions(m->ws, p->target));
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	return ret;
@@ -194,7 +195,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 
 /* --- carrying them out ---------------------------------------------------------------------------------------- */
 
-static void go_on(struct materialize *m);
+static void materialize_go_on(struct materialize *m);
 
 static bool kept_out(const struct materialize *m)
 {
@@ -224,7 +225,7 @@ static bool skills_changed(const struct materialize *m)
 	return written || removed;
 }
 
-static void report_end(void *ctx)
+static void materialize_end(void *ctx)
 {
 	struct materialize *m = ctx;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -233,7 +234,7 @@ static void report_end(void *ctx)
 
 	for (size_t i = 0; i < PART_MAX; i++)
 		if (m->parts[i].report)
-			jw_raw(&w, parts[i].member, slice_of(m->parts[i].report));
+			jw_raw(&w, part_members[i], slice_of(m->parts[i].report));
 	if (!m->failed && !m->dry_run && m->has_archive)
 		derive_begin(m->ws, &m->pins.v[0].archive,
 			     slice_of(m->parts[PART_WORKSPACE].report));
@@ -244,18 +245,11 @@ static void report_end(void *ctx)
 /* The parameter of the part that acpd-unpack has refused. */
 static const char *refused_member(const struct err *e)
 {
-	static const struct {
-		const char *reason, *member;
-	} rows[] = { { "STRIPPED_ALL", ".strip" } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].reason, e->reason) == 0)
-			return rows[i].member;
-	return "";
+	return strcmp(e->reason, "STRIPPED_ALL") == 0 ? ".strip" : "";
 }
 
-static void fail(struct materialize *m, enum part_kind kind, const struct err *e,
-		 struct slice refusal)
+static void materialize_fail(struct materialize *m, enum part_kind kind, const struct err *e,
+			     struct slice refusal)
 {
 	if (m->failed)
 		return;
@@ -263,7 +257,7 @@ static void fail(struct materialize *m, enum part_kind kind, const struct err *e
 	m->error = *e;
 	if (e->rpc == RPC_INVALID_PARAMS && !*e->field)
 		snprintf(m->error.field, sizeof(m->error.field), "%.60s%s%s", m->prefix,
-			 parts[kind].member, refused_member(e));
+			 part_members[kind], refused_member(e));
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
 }
 
@@ -273,9 +267,9 @@ static void fail_part(struct materialize_part *p, const struct err *e, struct sl
 	struct err own = *e;
 
 	if (pins_blame(&p->m->pins, refusal, &own, &own_refusal))
-		fail(p->m, p->kind, &own, buf_slice(&own_refusal));
+		materialize_fail(p->m, p->kind, &own, buf_slice(&own_refusal));
 	else
-		fail(p->m, p->kind, e, refusal);
+		materialize_fail(p->m, p->kind, e, refusal);
 }
 
 static void on_staged(void *ctx, struct slice report)
@@ -285,7 +279,7 @@ static void on_staged(void *ctx, struct slice report)
 	p->begun = true;
 	if (p->m->dry_run)
 		p->report = xstrndup(report.p, report.n);
-	go_on(p->m);
+	materialize_go_on(p->m);
 }
 
 /* Notes whether the file is the repository's or ours: later requests replace only ours. */
@@ -307,14 +301,14 @@ static void on_recovered(void *ctx, struct slice report _unused_, const struct e
 		workspaces_end(p->m->ws, p->target);
 	p->helper = helper_job_free(p->helper);
 	workspaces_release(p->m->ws, &p->claim);
-	go_on(p->m);
+	materialize_go_on(p->m);
 }
 
 static const struct helper_job_events recovery_events = { NULL, on_recovered };
 
 /* The program was killed, perhaps half-way, and perhaps for the session's limits: this must not die of them.
  * If it fails, the note stays for the next daemon. */
-static void recover(struct materialize_part *p)
+static void part_recover(struct materialize_part *p)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
@@ -330,7 +324,7 @@ static void recover(struct materialize_part *p)
 		on_recovered(p, SLICE_NONE, &e);
 }
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void part_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct materialize_part *p = ctx;
 	struct materialize *m = p->m;
@@ -342,16 +336,16 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 		note_instructions(m, p);
 	}
 	if (helper_job_torn(p->helper)) {
-		recover(p);
+		part_recover(p);
 		return;
 	}
 	workspaces_end(m->ws, p->target);
 	p->helper = helper_job_free(p->helper); /* and report with it */
 	workspaces_release(m->ws, &p->claim);
-	go_on(m);
+	materialize_go_on(m);
 }
 
-static const struct helper_job_events helper_job_events = { on_staged, on_done };
+static const struct helper_job_events helper_job_events = { on_staged, part_done };
 
 static void start_part(void *ctx)
 {
@@ -369,8 +363,8 @@ static void start_part(void *ctx)
 		return;
 	workspaces_end(m->ws, p->target);
 	workspaces_release(m->ws, &p->claim);
-	fail(m, p->kind, &e, SLICE_NONE);
-	go_on(m);
+	materialize_fail(m, p->kind, &e, SLICE_NONE);
+	materialize_go_on(m);
 }
 
 /* After a failure, undoes the parts that are not committed; true while one of them is still running. */
@@ -422,13 +416,13 @@ static bool commit_next(struct materialize *m)
 	return false;
 }
 
-static void go_on(struct materialize *m)
+static void materialize_go_on(struct materialize *m)
 {
 	if (!m->failed && (stage_next(m) || commit_next(m)))
 		return;
 	if ((m->failed || m->dry_run) && abort_rest(m))
 		return;
-	loop_defer(m->ws->loop, &m->end_task, report_end, m);
+	loop_defer(m->ws->loop, &m->end_task, materialize_end, m);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
@@ -456,7 +450,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	if (sources_check(ws, spec->request, m->prefix, e) < 0 || plan_workspace(m, spec, e) < 0 ||
 	    plan_skills(m, spec, e) < 0)
 		return materialize_free(m);
-	go_on(m);
+	materialize_go_on(m);
 	return m;
 }
 
@@ -474,8 +468,8 @@ void materialize_abort(struct materialize *m)
 
 	err_set(&e, -ECANCELED, RPC_CANCELLED, "CANCELLED",
 		"the request was cancelled, or the session is being closed");
-	fail(m, PART_WORKSPACE, &e, SLICE_NONE);
-	go_on(m);
+	materialize_fail(m, PART_WORKSPACE, &e, SLICE_NONE);
+	materialize_go_on(m);
 }
 
 struct materialize *materialize_free(struct materialize *m)

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-static int broken(const struct patch_file *f, const char *what, struct err *e)
+static int binary_broken(const struct patch_file *f, const char *what, struct err *e)
 {
 	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_CORRUPT",
 		       "patch, line %zu: binary contents: %s", f->line, what);
@@ -45,7 +45,7 @@ int binary_skip(struct patch_reader *r, struct patch_file *f, struct err *e)
 	f->binary = true;
 	f->payload = (struct slice){ r->p, (size_t)(r->end - r->p) };
 	if (!part_skip(r))
-		return broken(f, "neither literal nor delta", e);
+		return binary_broken(f, "neither literal nor delta", e);
 	f->payload.n = (size_t)(r->p - f->payload.p);
 	part_skip(r); /* the way back is not needed */
 	if (!f->old_id[0])
@@ -57,7 +57,7 @@ int binary_skip(struct patch_reader *r, struct patch_file *f, struct err *e)
 
 /* --- base 85 ------------------------------------------------------------------------------------------- */
 
-static int digit(char c)
+static int base85_digit(char c)
 {
 	static const char digits[] =
 		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -67,12 +67,12 @@ static int digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-static int group(const char *p, unsigned char out[4])
+static int base85_group(const char *p, unsigned char out[4])
 {
 	uint64_t v = 0;
 
 	for (size_t i = 0; i < 5; i++) {
-		int d = digit(p[i]);
+		int d = base85_digit(p[i]);
 
 		if (d < 0)
 			return -EINVAL;
@@ -85,7 +85,7 @@ static int group(const char *p, unsigned char out[4])
 	return 0;
 }
 
-static int line_decode(struct slice line, struct buf *out)
+static int base85_line(struct slice line, struct buf *out)
 {
 	size_t n;
 
@@ -104,7 +104,7 @@ static int line_decode(struct slice line, struct buf *out)
 	for (size_t i = 0; i < n; i += 4) {
 		unsigned char bytes[4];
 
-		if (group(line.p + 1 + i / 4 * 5, bytes) < 0)
+		if (base85_group(line.p + 1 + i / 4 * 5, bytes) < 0)
 			return -EINVAL;
 		buf_add(out, bytes, MIN(n - i, 4u));
 	}
@@ -151,7 +151,7 @@ static int part_decode(struct slice payload, bool *delta, struct buf *out)
 		line = reader_line(&r);
 		if (slice_is(line, "\n"))
 			break;
-		if (line_decode(line, &packed) < 0)
+		if (base85_line(line, &packed) < 0)
 			return -EINVAL;
 	}
 	return packed.failed ? -EFBIG : inflate_to(buf_slice(&packed), size, out);
@@ -253,8 +253,8 @@ int binary_apply(const struct patch_file *f, struct slice old, struct buf *out, 
 		return err_set(e, -EFBIG, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
 			       "the patched file is too large");
 	if (r < 0)
-		return broken(f, "they cannot be read", e);
+		return binary_broken(f, "they cannot be read", e);
 	if (f->to ? !is_blob(buf_slice(out), f->new_id) : buf_len(out) > 0)
-		return broken(f, "what they make is not what the index line says", e);
+		return binary_broken(f, "what they make is not what the index line says", e);
 	return 0;
 }

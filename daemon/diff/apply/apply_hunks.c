@@ -19,7 +19,7 @@
 
 /* --- reading ------------------------------------------------------------------------------------------- */
 
-static int number(struct slice *s, uint32_t *ret)
+static int hunk_number(struct slice *s, uint32_t *ret)
 {
 	uint64_t v;
 
@@ -30,18 +30,18 @@ static int number(struct slice *s, uint32_t *ret)
 }
 
 /* Reads "12,3" or "12", which is one line. */
-static int range(struct slice *s, uint32_t *at, uint32_t *n)
+static int hunk_range(struct slice *s, uint32_t *at, uint32_t *n)
 {
 	*n = 1;
-	if (number(s, at) < 0)
+	if (hunk_number(s, at) < 0)
 		return -EINVAL;
-	return slice_skip(s, ",") ? number(s, n) : 0;
+	return slice_skip(s, ",") ? hunk_number(s, n) : 0;
 }
 
 int hunk_header(struct slice s, struct patch_hunk *h)
 {
-	if (!slice_skip(&s, "@@ -") || range(&s, &h->old_at, &h->old_n) < 0 ||
-	    !slice_skip(&s, " +") || range(&s, &h->new_at, &h->new_n) < 0)
+	if (!slice_skip(&s, "@@ -") || hunk_range(&s, &h->old_at, &h->old_n) < 0 ||
+	    !slice_skip(&s, " +") || hunk_range(&s, &h->new_at, &h->new_n) < 0)
 		return -EINVAL;
 	return slice_starts(s, " @@") ? 0 : -EINVAL;
 }
@@ -236,7 +236,7 @@ struct hunk_search {
 	bool at_start, at_end; /* only there */
 };
 
-static bool matches(const struct hunk_search *s, size_t at)
+static bool hunk_search_fits(const struct hunk_search *s, size_t at)
 {
 	if (at + s->pre->n > s->img->n || (s->at_start && at) ||
 	    (s->at_end && at + s->pre->n != s->img->n))
@@ -254,14 +254,14 @@ static ssize_t place_find(const struct hunk_search *s, size_t want)
 	else if (s->at_end)
 		want = s->img->n - MIN(s->pre->n, s->img->n);
 	want = MIN(want, s->img->n);
-	if (matches(s, want))
+	if (hunk_search_fits(s, want))
 		return (ssize_t)want;
 	if (s->at_start || s->at_end)
 		return -1;
 	for (down = up = want; down < s->img->n || up > 0;) {
-		if (down < s->img->n && matches(s, ++down))
+		if (down < s->img->n && hunk_search_fits(s, ++down))
 			return (ssize_t)down;
-		if (up > 0 && matches(s, --up))
+		if (up > 0 && hunk_search_fits(s, --up))
 			return (ssize_t)up;
 	}
 	return -1;

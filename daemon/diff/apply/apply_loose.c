@@ -49,7 +49,7 @@ static const char *const ends[] = {
 
 /* What may stand below a hunk. Any other text could be a line that lacks its first character, and would be ignored
  * silently. */
-static bool is_end(const struct patch_reader *r, bool stars)
+static bool is_loose_end(const struct patch_reader *r, bool stars)
 {
 	struct slice line = reader_line(r);
 
@@ -98,7 +98,7 @@ static int body_count(struct patch_reader *r, struct patch_file *f, struct patch
 		reader_skip(r, reader_line(r).n);
 	if (f->stars && is_labels(r))
 		return patch_mixed(r->line, e);
-	if (!is_end(r, f->stars))
+	if (!is_loose_end(r, f->stars))
 		return patch_corrupt(r->line, "each line of a hunk begins with a blank, + or -", e);
 	h->body = without_empty((struct slice){ at.p, (size_t)(r->p - at.p) });
 	for (at.end = h->body.p + h->body.n; at.p < at.end; reader_skip(&at, reader_line(&at).n))

@@ -13,14 +13,14 @@
 #include <errno.h>
 #include <string.h>
 
-static struct slice chomp(struct slice s)
+static struct slice name_chomp(struct slice s)
 {
 	if (s.n && s.p[s.n - 1] == '\n')
 		s.n--;
 	return s;
 }
 
-static int octal(struct slice s, size_t i)
+static int name_octal(struct slice s, size_t i)
 {
 	int v = 0;
 
@@ -43,7 +43,7 @@ static int escape_of(char c)
 }
 
 /* A C string in quotes at the beginning of s; used: its length. */
-static int unquote(struct slice s, struct buf *out, size_t *used)
+static int name_unquote(struct slice s, struct buf *out, size_t *used)
 {
 	size_t i = 1;
 
@@ -53,7 +53,7 @@ static int unquote(struct slice s, struct buf *out, size_t *used)
 		if (c == '\\') {
 			if (++i >= s.n)
 				return -EINVAL;
-			c = s.p[i] >= '0' && s.p[i] <= '3' ? octal(s, i) : escape_of(s.p[i]);
+			c = s.p[i] >= '0' && s.p[i] <= '3' ? name_octal(s, i) : escape_of(s.p[i]);
 			if (c < 0)
 				return -EINVAL;
 			if (isdigit((unsigned char)s.p[i]))
@@ -83,7 +83,7 @@ static bool strip_parts(struct slice *s, unsigned strip)
 	return s->n > 0;
 }
 
-static int stripped(struct slice name, unsigned strip, char **ret)
+static int name_stripped(struct slice name, unsigned strip, char **ret)
 {
 	if (!name.n || memchr(name.p, 0, name.n) || !strip_parts(&name, strip))
 		return -EINVAL;
@@ -97,21 +97,21 @@ int patch_name_parse(struct slice text, unsigned strip, char **ret)
 	_cleanup_(buf_done) struct buf plain = { 0 };
 	size_t used;
 
-	text = chomp(text);
+	text = name_chomp(text);
 	if (!text.n)
 		return -EINVAL;
 	if (text.p[0] != '"')
-		return stripped(text, strip, ret);
-	if (unquote(text, &plain, &used) < 0)
+		return name_stripped(text, strip, ret);
+	if (name_unquote(text, &plain, &used) < 0)
 		return -EINVAL;
-	return stripped(buf_slice(&plain), strip, ret);
+	return name_stripped(buf_slice(&plain), strip, ret);
 }
 
 int patch_name_parse_dated(struct slice text, unsigned strip, char **ret)
 {
 	const char *tab;
 
-	text = chomp(text);
+	text = name_chomp(text);
 	tab = text.n ? memchr(text.p, '\t', text.n) : NULL;
 	if (tab && text.p[0] != '"')
 		text.n = (size_t)(tab - text.p);
@@ -119,7 +119,7 @@ int patch_name_parse_dated(struct slice text, unsigned strip, char **ret)
 }
 
 /* " 2020-01-01 10:00" and seconds, zone. */
-static bool is_date(struct slice s)
+static bool name_is_date(struct slice s)
 {
 	static const char form[] = " 0000-00-00 00:00", more[] = "0123456789:.+-Z ";
 	size_t i = 0;
@@ -135,9 +135,9 @@ static bool is_date(struct slice s)
 
 struct slice patch_name_undated(struct slice text)
 {
-	text = chomp(text);
+	text = name_chomp(text);
 	for (size_t i = 1; i < text.n && text.p[0] != '"'; i++)
-		if (is_date(slice_after(text, i)))
+		if (name_is_date(slice_after(text, i)))
 			return (struct slice){ text.p, i };
 	return text;
 }
@@ -153,8 +153,8 @@ static int both_quoted(struct slice text, unsigned strip, char **ret)
 	_cleanup_(freep) char *second = NULL;
 	size_t used;
 
-	if (unquote(text, &first, &used) < 0 || used >= text.n || text.p[used] != ' ' ||
-	    stripped(buf_slice(&first), strip, ret) < 0 ||
+	if (name_unquote(text, &first, &used) < 0 || used >= text.n || text.p[used] != ' ' ||
+	    name_stripped(buf_slice(&first), strip, ret) < 0 ||
 	    patch_name_parse((struct slice){ text.p + used + 1, text.n - used - 1 }, strip,
 			     &second) < 0)
 		return -EINVAL;
@@ -164,13 +164,14 @@ static int both_quoted(struct slice text, unsigned strip, char **ret)
 /* Names may hold spaces: the right one is where both halves name the same. */
 int patch_name_parse_both(struct slice text, unsigned strip, char **ret)
 {
-	text = chomp(text);
+	text = name_chomp(text);
 	if (text.n && text.p[0] == '"')
 		return both_quoted(text, strip, ret);
 	for (size_t i = 1; i + 1 < text.n; i++) {
 		_cleanup_(freep) char *second = NULL;
 
-		if (text.p[i] == ' ' && stripped((struct slice){ text.p, i }, strip, ret) == 0 &&
+		if (text.p[i] == ' ' &&
+		    name_stripped((struct slice){ text.p, i }, strip, ret) == 0 &&
 		    patch_name_parse((struct slice){ text.p + i + 1, text.n - i - 1 }, strip,
 				     &second) == 0 &&
 		    strcmp(*ret, second) == 0)

@@ -152,7 +152,7 @@ static const struct {
 };
 
 /* 1: it is no header line. */
-static int header_line(struct header *h, struct slice line)
+static int git_header_line(struct header *h, struct slice line)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
 		struct slice s = line;
@@ -240,7 +240,7 @@ static int git_parse(struct patch_reader *r, struct header *h, struct err *e)
 		xstrset(&both, NULL);
 	for (reader_skip(r, line.n); r->p < r->end; reader_skip(r, line.n)) {
 		line = reader_line(r);
-		k = header_line(h, line);
+		k = git_header_line(h, line);
 		if (k != 0)
 			break;
 	}

@@ -9,7 +9,7 @@
 
 /* --- lines that "@@" names ------------------------------------------------------------------------------ */
 
-static struct slice trim(struct slice s)
+static struct slice anchor_trim(struct slice s)
 {
 	while (s.n && (unsigned char)s.p[0] <= ' ')
 		s = slice_after(s, 1);
@@ -22,12 +22,12 @@ static struct slice trim(struct slice s)
 static struct slice anchor_of(struct slice line)
 {
 	slice_skip(&line, "@@");
-	line = trim(line);
+	line = anchor_trim(line);
 	if (line.n >= 2 && line.p[line.n - 1] == '@' && line.p[line.n - 2] == '@')
-		line = trim((struct slice){ line.p, line.n - 2 });
+		line = anchor_trim((struct slice){ line.p, line.n - 2 });
 	for (size_t i = 0; i + 1 < line.n; i++)
 		if (line.p[i] == '@' && line.p[i + 1] == '@') {
-			line = trim((struct slice){ line.p + i + 2, line.n - i - 2 });
+			line = anchor_trim((struct slice){ line.p + i + 2, line.n - i - 2 });
 			break;
 		}
 	for (size_t i = 0; i < line.n; i++)
@@ -44,7 +44,7 @@ struct anchors {
 
 static bool is_anchor(const struct anchors *a, size_t k, struct slice line)
 {
-	line = trim(line);
+	line = anchor_trim(line);
 	if (a->whole[k])
 		return slice_eq(line, a->v[k]);
 	return line.n >= a->v[k].n && memcmp(line.p, a->v[k].p, a->v[k].n) == 0;
@@ -91,13 +91,13 @@ struct hunt {
 	struct patch_place *ret;
 };
 
-static bool fits(const struct hunt *h, size_t at)
+static bool hunt_fits(const struct hunt *h, size_t at)
 {
 	return image_fits(h->img, h->pre, at) &&
 	       (!h->spot->h->at_end || at + h->pre->n == h->img->n);
 }
 
-static void found(struct hunt *h, size_t at)
+static void hunt_found(struct hunt *h, size_t at)
 {
 	if (h->n && h->last == at)
 		return;
@@ -111,13 +111,13 @@ static void found(struct hunt *h, size_t at)
 
 /* next[i]: where a search from line i for the anchors and then for the lines ends. Each is the first behind the
  * one before it; the last of them may be the first of the lines. */
-static void chain(const struct hunt *h, size_t *next)
+static void hunt_chain(const struct hunt *h, size_t *next)
 {
 	size_t n = h->img->n;
 
 	next[n] = NOWHERE;
 	for (size_t i = n; i-- > 0;)
-		next[i] = fits(h, i) ? i : next[i + 1];
+		next[i] = hunt_fits(h, i) ? i : next[i + 1];
 	for (size_t k = h->anchors->n; k-- > 1;) {
 		size_t below = NOWHERE;
 
@@ -137,12 +137,12 @@ static int hunt_anchored(struct hunt *h, size_t from)
 
 	if (!next)
 		return -ENOMEM;
-	chain(h, next);
+	hunt_chain(h, next);
 	for (size_t i = from; i < h->img->n; i++) {
 		size_t at = one ? next[i] : next[i + 1];
 
 		if (at != NOWHERE && is_anchor(h->anchors, 0, h->img->v[i].text))
-			found(h, at);
+			hunt_found(h, at);
 	}
 	free(next);
 	return 0;
@@ -154,8 +154,8 @@ static int hunt_from(struct hunt *h, size_t from)
 	if (h->anchors->n)
 		return hunt_anchored(h, from);
 	for (size_t i = from; i + h->pre->n <= h->img->n; i++)
-		if (fits(h, i))
-			found(h, i);
+		if (hunt_fits(h, i))
+			hunt_found(h, i);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static bool numbers_fit(const struct hunt *h, size_t *at)
 	int64_t want = (int64_t)h->spot->h->old_at - 1 + h->spot->delta;
 
 	*at = want < 0 ? 0 : (size_t)want;
-	return h->spot->h->numbered && want >= 0 && fits(h, *at);
+	return h->spot->h->numbered && want >= 0 && hunt_fits(h, *at);
 }
 
 static ssize_t place_search(struct hunt *h)

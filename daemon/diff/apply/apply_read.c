@@ -134,7 +134,8 @@ static int one_read(struct patch_reader *r, int strip, struct patch_set *set, st
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* A line outside of all files: mail, prose, a fence. */
-static int outside(const struct patch_reader *r, const struct patch_set *set, struct err *e)
+static int patch_check_outside(const struct patch_reader *r, const struct patch_set *set,
+			       struct err *e)
 {
 	struct slice line = reader_line(r);
 
@@ -161,7 +162,7 @@ int patch_read(struct slice text, int strip, struct patch_set *ret, struct err *
 			k = one_read(&r, strip, ret, e);
 			continue;
 		}
-		k = outside(&r, ret, e);
+		k = patch_check_outside(&r, ret, e);
 		reader_skip(&r, reader_line(&r).n);
 	}
 	if (k == 0 && !ret->n)

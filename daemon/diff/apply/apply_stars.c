@@ -37,7 +37,7 @@ bool stars_inside(struct slice text)
 }
 
 /* The rest of the line is a path as it is, without quotes. */
-static int name_take(struct patch_reader *r, struct slice rest, char **ret, struct err *e)
+static int stars_name(struct patch_reader *r, struct slice rest, char **ret, struct err *e)
 {
 	size_t line = r->line;
 
@@ -53,11 +53,12 @@ static int name_take(struct patch_reader *r, struct slice rest, char **ret, stru
 	return 0;
 }
 
-static int added(struct patch_reader *r, struct slice rest, struct patch_file *f, struct err *e)
+static int stars_added(struct patch_reader *r, struct slice rest, struct patch_file *f,
+		       struct err *e)
 {
 	struct patch_hunk *h;
 	const char *from;
-	int k = name_take(r, rest, &f->to, e);
+	int k = stars_name(r, rest, &f->to, e);
 
 	if (k < 0 || !slice_starts(reader_line(r), "+"))
 		return k;
@@ -73,21 +74,23 @@ static int added(struct patch_reader *r, struct slice rest, struct patch_file *f
 	return 0;
 }
 
-static int deleted(struct patch_reader *r, struct slice rest, struct patch_file *f, struct err *e)
+static int stars_deleted(struct patch_reader *r, struct slice rest, struct patch_file *f,
+			 struct err *e)
 {
 	f->whole = true;
-	return name_take(r, rest, &f->from, e);
+	return stars_name(r, rest, &f->from, e);
 }
 
-static int updated(struct patch_reader *r, struct slice rest, struct patch_file *f, struct err *e)
+static int stars_updated(struct patch_reader *r, struct slice rest, struct patch_file *f,
+			 struct err *e)
 {
-	int k = name_take(r, rest, &f->from, e);
+	int k = stars_name(r, rest, &f->from, e);
 
 	if (k < 0)
 		return k;
 	rest = reader_line(r);
 	if (slice_skip(&rest, "*** Move to:"))
-		k = name_take(r, rest, &f->to, e);
+		k = stars_name(r, rest, &f->to, e);
 	else
 		f->to = xstrdup(f->from);
 	if (k == 0 && is_labels(r))
@@ -99,9 +102,9 @@ static const struct {
 	const char *word;
 	int (*fn)(struct patch_reader *r, struct slice rest, struct patch_file *f, struct err *e);
 } parts[] = {
-	{ "*** Add File:", added },
-	{ "*** Update File:", updated },
-	{ "*** Delete File:", deleted },
+	{ "*** Add File:", stars_added },
+	{ "*** Update File:", stars_updated },
+	{ "*** Delete File:", stars_deleted },
 };
 
 /* One file; anything else than one is refused. */

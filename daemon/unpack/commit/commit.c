@@ -88,8 +88,8 @@ static int keep_missing(struct merge *p)
 		const char *path = manifest_path(p->old, v, p->buf);
 		bool existed;
 
-		if (!is_kept(p, path) || p->was[v].twin >= 0 || p->was[v].overturned ||
-		    !is_dir(p->new, above) || p->new->v[above].gone)
+		if (!merge_is_kept(p, path) || p->was[v].twin >= 0 || p->was[v].overturned ||
+		    !merge_is_dir(p->new, above) || p->new->v[above].gone)
 			continue;
 		at = manifest_put(p->new, path, &existed);
 		p->was[v].twin = at;

@@ -19,7 +19,7 @@
 
 #define READ_BYTES (128 * KIB)
 
-static int type_of(mode_t mode)
+static int seen_type(mode_t mode)
 {
 	if (S_ISREG(mode))
 		return NODE_FILE;
@@ -38,13 +38,13 @@ int seen_look(struct held *h, const char *path, struct seen *s)
 		return 0;
 	if (r < 0)
 		return r == -ENOTDIR || r == -ELOOP || r == -EXDEV ? 1 : r;
-	s->type = type_of(sb.st_mode);
+	s->type = seen_type(sb.st_mode);
 	stamp_of(&sb, &s->id);
 	return 0;
 }
 
 /* Others may be writing to it: reads no more than its size, and its stat data at the end must be those of before. */
-static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
+static bool seen_hash_file(int fd, const struct stamp *id, struct sha256 *digest)
 {
 	static unsigned char bytes[READ_BYTES];
 	struct sparse_reader file;
@@ -64,14 +64,14 @@ static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
 	return memcmp(&after, id, sizeof(after)) == 0;
 }
 
-static bool hash(struct held *h, const char *path, struct seen *s)
+static bool seen_hash(struct held *h, const char *path, struct seen *s)
 {
 	_cleanup_(closep) int fd = -1;
 
 	if (s->hashed || s->unreadable)
 		return s->hashed;
 	fd = held_open(h, path, NULL);
-	s->hashed = fd >= 0 && hash_file(fd, &s->id, &s->digest);
+	s->hashed = fd >= 0 && seen_hash_file(fd, &s->id, &s->digest);
 	s->unreadable = !s->hashed;
 	return s->hashed;
 }
@@ -90,7 +90,7 @@ bool seen_digest(struct held *h, const char *path, struct seen *s)
 	ssize_t n;
 
 	if (s->type != NODE_LINK)
-		return s->type == NODE_FILE && hash(h, path, s);
+		return s->type == NODE_FILE && seen_hash(h, path, s);
 	n = held_readlink(h, path, text, sizeof(text));
 	s->hashed = n >= 0 && n <= PATH_BYTES_MAX &&
 		    sha256_of((struct slice){ text, (size_t)n }, &s->digest) == 0;
@@ -108,7 +108,7 @@ bool seen_same(struct held *h, const char *path, struct seen *s, const struct ma
 		return true;
 	if (v->type == NODE_LINK)
 		return same_link(h, path, manifest_target(m, node), v->size);
-	return s->id.size == v->size && (s->id.mode & 07777) == v->mode && hash(h, path, s) &&
+	return s->id.size == v->size && (s->id.mode & 07777) == v->mode && seen_hash(h, path, s) &&
 	       sha256_equal(&s->digest, &v->digest);
 }
 

@@ -75,7 +75,7 @@ static bool take_hex(struct slice *s, uint64_t *ret)
 	return true;
 }
 
-static bool name_ok(struct slice name)
+static bool op_name_ok(struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
@@ -83,7 +83,7 @@ static bool name_ok(struct slice name)
 	return name.n && name.n <= NAME_BYTES_MAX && !slice_is(name, ".") && !slice_is(name, "..");
 }
 
-static bool path_ok(struct slice path)
+static bool op_path_ok(struct slice path)
 {
 	unsigned depth = 0;
 
@@ -93,7 +93,7 @@ static bool path_ok(struct slice path)
 		const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
 		size_t n = slash ? (size_t)(slash - path.p) : path.n;
 
-		if (!name_ok((struct slice){ path.p, n }) || ++depth > PATH_DEPTH_MAX + 1)
+		if (!op_name_ok((struct slice){ path.p, n }) || ++depth > PATH_DEPTH_MAX + 1)
 			return false;
 		if (!slash)
 			return true;
@@ -116,7 +116,7 @@ int op_parse(struct slice line, struct op *op)
 	for (size_t i = 0; i < NUMBERS; i++)
 		if (!slice_skip(&line, " ") || !take_hex(&line, v[i]))
 			return -EBADMSG;
-	if (!slice_skip(&line, " ") || !path_ok(line))
+	if (!slice_skip(&line, " ") || !op_path_ok(line))
 		return -EBADMSG;
 	op->path = line;
 	return 0;
@@ -124,7 +124,7 @@ int op_parse(struct slice line, struct op *op)
 
 /* --- writing ------------------------------------------------------------------------------------------ */
 
-static int flush(struct intent_log_writer *w)
+static int log_flush(struct intent_log_writer *w)
 {
 	int r = file_write_all(w->fd, w->b.data, w->b.len);
 
@@ -147,24 +147,24 @@ int intent_log_add(struct intent_log_writer *w, const struct op *op)
 {
 	int r;
 
-	if (!path_ok(op->path))
+	if (!op_path_ok(op->path))
 		return -EINVAL;
 	if (w->n == COMMIT_OPS_MAX)
 		return -E2BIG;
 	w->n++;
 	r = op_put(op, &w->b);
-	return r == 0 && w->b.len >= PIECE ? flush(w) : r;
+	return r == 0 && w->b.len >= PIECE ? log_flush(w) : r;
 }
 
 int intent_log_end(struct intent_log_writer *w)
 {
-	int r = flush(w);
+	int r = log_flush(w);
 
 	if (r < 0)
 		return r;
 	/* The CRC covers all lines before this one, which are written by now. */
 	buf_printf(&w->b, "end %llx %08x %c\n", (unsigned long long)w->n, w->crc, LOG_PLANNED);
-	r = flush(w);
+	r = log_flush(w);
 	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
 }
 
@@ -184,7 +184,7 @@ struct intent_log_reading {
 	bool ended;
 };
 
-static int take_head(struct intent_log_reading *r, struct slice line)
+static int log_take_head(struct intent_log_reading *r, struct slice line)
 {
 	struct intent_log *log = r->log;
 	size_t kind = 0;
@@ -197,7 +197,7 @@ static int take_head(struct intent_log_reading *r, struct slice line)
 	return take_hex(&line, &log->since) && !line.n ? 0 : -EBADMSG;
 }
 
-static int take_end(struct intent_log_reading *r, struct slice line)
+static int log_take_end(struct intent_log_reading *r, struct slice line)
 {
 	static const char letters[] = { LOG_PLANNED, LOG_REDO, LOG_UNDO, LOG_DONE };
 	_cleanup_(buf_done) struct buf want = { 0 };
@@ -213,7 +213,7 @@ static int take_end(struct intent_log_reading *r, struct slice line)
 	return r->ended ? 0 : -EBADMSG;
 }
 
-static int note(struct intent_log_reading *r)
+static int log_note(struct intent_log_reading *r)
 {
 	struct intent_log *log = r->log;
 	uint64_t *v;
@@ -233,7 +233,7 @@ static int note(struct intent_log_reading *r)
 	return 0;
 }
 
-static int take_line(struct intent_log_reading *r, struct slice line)
+static int log_take_line(struct intent_log_reading *r, struct slice line)
 {
 	struct op op;
 	int bad;
@@ -241,12 +241,12 @@ static int take_line(struct intent_log_reading *r, struct slice line)
 	if (r->ended)
 		return -EBADMSG;
 	if (!r->at)
-		return take_head(r, line);
-	bad = note(r);
+		return log_take_head(r, line);
+	bad = log_note(r);
 	if (bad < 0)
 		return bad;
 	if (slice_starts(line, "end "))
-		return take_end(r, line);
+		return log_take_end(r, line);
 	bad = line.n < INTENT_LOG_LINE_MAX && r->log->kind != LOG_WHOLE ? op_parse(line, &op) :
 									  -EBADMSG;
 	if (bad == 0)
@@ -255,7 +255,7 @@ static int take_line(struct intent_log_reading *r, struct slice line)
 }
 
 /* Takes all whole lines; what remains is a part of one. */
-static int take_lines(struct intent_log_reading *r)
+static int log_take_lines(struct intent_log_reading *r)
 {
 	const char *end;
 	int bad = 0;
@@ -265,7 +265,7 @@ static int take_lines(struct intent_log_reading *r)
 		struct slice line = { r->b.data + r->b.pos, 0 };
 
 		line.n = (size_t)(end - line.p);
-		bad = take_line(r, line);
+		bad = log_take_line(r, line);
 		r->crc = crc32c(r->crc, line.p, line.n + 1);
 		r->at += line.n + 1;
 		buf_consume(&r->b, line.n + 1);
@@ -273,7 +273,7 @@ static int take_lines(struct intent_log_reading *r)
 	return bad == 0 && buf_len(&r->b) > INTENT_LOG_LINE_MAX ? -EBADMSG : bad;
 }
 
-static int load(struct intent_log_reading *r)
+static int log_read_all(struct intent_log_reading *r)
 {
 	off_t offset = 0;
 	int bad = 0;
@@ -291,7 +291,7 @@ static int load(struct intent_log_reading *r)
 			return r->ended && !buf_len(&r->b) ? 0 : -EBADMSG;
 		r->b.len += (size_t)got;
 		offset += got;
-		bad = take_lines(r);
+		bad = log_take_lines(r);
 	}
 	return bad;
 }
@@ -302,7 +302,7 @@ int intent_log_load(struct intent_log *log, int fd)
 	int r;
 
 	*log = (struct intent_log){ .fd = fd };
-	r = load(&reading);
+	r = log_read_all(&reading);
 	buf_done(&reading.b);
 	return r;
 }

@@ -110,12 +110,12 @@ struct merge {
 };
 
 /* Mode merge, and the old generation's entry at path may not be replaced. */
-static inline bool is_kept(const struct merge *p, const char *path)
+static inline bool merge_is_kept(const struct merge *p, const char *path)
 {
 	return p->keep && (!p->keeps || p->keeps(p->ctx, path));
 }
 
-static inline bool is_dir(const struct manifest *m, int64_t v)
+static inline bool merge_is_dir(const struct manifest *m, int64_t v)
 {
 	return v >= 0 && m->v[v].type == NODE_DIR;
 }

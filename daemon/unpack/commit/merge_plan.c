@@ -79,12 +79,12 @@ static void merge_match(struct merge *p)
 
 		w->overturned = above->overturned;
 		w->twin = -1;
-		if (is_dir(p->new, above->twin))
+		if (merge_is_dir(p->new, above->twin))
 			w->twin = manifest_child(p->new, (uint32_t)above->twin,
 						 slice_of(manifest_name(p->old, v)));
 		if (w->twin < 0)
 			w->twin = -1;
-		else if (is_dir(p->old, v) && !is_dir(p->new, w->twin))
+		else if (merge_is_dir(p->old, v) && !merge_is_dir(p->new, w->twin))
 			w->overturned = !p->keep || merge_is_pure(p, v);
 	}
 }
@@ -94,8 +94,8 @@ static bool merge_removes(const struct merge *p, uint32_t v)
 	const struct was_entry *w = &p->was[v];
 
 	if (w->twin >= 0)
-		return is_dir(p->old, v) ? w->overturned : is_dir(p->new, w->twin);
-	return w->overturned || !is_kept(p, p->path);
+		return merge_is_dir(p->old, v) ? w->overturned : merge_is_dir(p->new, w->twin);
+	return w->overturned || !merge_is_kept(p, p->path);
 }
 
 /* True if everything in the directory will be removed. */
@@ -121,7 +121,7 @@ static bool merge_empties(struct merge *p, uint32_t v)
 static int merge_remove(struct merge *p, uint32_t v)
 {
 	struct was_entry *w = &p->was[v];
-	bool dir = is_dir(p->old, v);
+	bool dir = merge_is_dir(p->old, v);
 	struct seen seen;
 	int r = seen_look(&p->target, p->path, &seen);
 
@@ -271,7 +271,8 @@ static int merge_meet_dir(struct merge *p, uint32_t i, const struct seen *seen)
 {
 	struct node *v = &p->new->v[i];
 	int64_t o = p->is[i].twin;
-	const struct node *was = is_dir(p->old, o) && !p->old->v[o].implied ? &p->old->v[o] : NULL;
+	const struct node *was = merge_is_dir(p->old, o) && !p->old->v[o].implied ? &p->old->v[o] :
+										    NULL;
 	uint64_t mode = seen->id.mode & 0777;
 
 	p->is[i].state = MERGE_THERE;
@@ -359,7 +360,7 @@ static int merge_plan_entry(struct merge *p, uint32_t i)
 	int64_t above = p->is[parent].twin;
 
 	p->is[i].twin = -1;
-	if (is_dir(p->old, above))
+	if (merge_is_dir(p->old, above))
 		p->is[i].twin =
 			manifest_child(p->old, (uint32_t)above, slice_of(manifest_name(p->new, i)));
 	switch (p->is[parent].state) {

@@ -45,7 +45,7 @@ static int as_changed(int r)
 	return r;
 }
 
-static int parent_of(struct held *h, const char *path, struct location *p)
+static int step_parent(struct held *h, const char *path, struct location *p)
 {
 	p->dir = held_parent(h, path, &p->leaf);
 	if (p->dir >= 0)
@@ -57,13 +57,13 @@ static int parent_of(struct held *h, const char *path, struct location *p)
  * target is not as planned. */
 static int locate(struct step_dirs *g, size_t i, const struct op *op, struct locations *p)
 {
-	int r = parent_of(&g->staged, op->path.p, &p->staged);
+	int r = step_parent(&g->staged, op->path.p, &p->staged);
 
 	if (r < 0)
 		return r;
 	snprintf(p->number, sizeof(p->number), "%zu", i);
 	p->old = (struct location){ g->old, p->number };
-	return parent_of(&g->target, op->path.p, &p->target);
+	return step_parent(&g->target, op->path.p, &p->target);
 }
 
 static bool read_stamp(const struct location *p, struct stamp *id)
@@ -91,17 +91,17 @@ static bool untouched(const struct stamp *now, const struct stamp *was)
 
 /* --- moving ------------------------------------------------------------------------------------------- */
 
-static bool unsupported(int r)
+static bool is_unsupported(int r)
 {
 	return r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP;
 }
 
-static int move(const struct location *from, const struct location *to, unsigned flags)
+static int step_move(const struct location *from, const struct location *to, unsigned flags)
 {
 	return renameat2(from->dir, from->leaf, to->dir, to->leaf, flags) < 0 ? -errno : 0;
 }
 
-static int drop(const struct location *p)
+static int step_drop(const struct location *p)
 {
 	return unlinkat(p->dir, p->leaf, 0) < 0 ? -errno : 0;
 }
@@ -113,13 +113,13 @@ static int move_by_link(const struct location *from, const struct location *to)
 	struct stamp a, b;
 
 	if (linkat(from->dir, from->leaf, to->dir, to->leaf, 0) == 0)
-		return drop(from);
+		return step_drop(from);
 	if (errno != EPERM && errno != EEXIST && errno != EOPNOTSUPP)
 		return -errno;
 	if (!read_stamp(from, &a))
 		return -ENOENT;
 	if (read_stamp(to, &b)) /* by a job that was killed in between? */
-		return a.ino == b.ino && !S_ISDIR(b.mode) ? drop(from) : -EEXIST;
+		return a.ino == b.ino && !S_ISDIR(b.mode) ? step_drop(from) : -EEXIST;
 	return renameat(from->dir, from->leaf, to->dir, to->leaf) < 0 ? -errno : 0;
 }
 
@@ -129,15 +129,15 @@ static void finish_move(const struct location *from, const struct location *to)
 	struct stamp a, b;
 
 	if (read_stamp(from, &a) && read_stamp(to, &b) && a.ino == b.ino && !S_ISDIR(b.mode))
-		drop(from);
+		step_drop(from);
 }
 
 /* from becomes to, which must not exist. */
 static int move_new(const struct location *from, const struct location *to)
 {
-	int r = move(from, to, RENAME_NOREPLACE);
+	int r = step_move(from, to, RENAME_NOREPLACE);
 
-	return unsupported(r) ? move_by_link(from, to) : r;
+	return is_unsupported(r) ? move_by_link(from, to) : r;
 }
 
 /* What was displaced is not what was checked: moves it back. */
@@ -149,7 +149,7 @@ static int displaced(const struct op *op, const struct location *where, const st
 	if (!read_stamp(where, &id) || same_bytes(&id, &op->was))
 		return 0;
 	if (flags)
-		move(where, back, flags);
+		step_move(where, back, flags);
 	else
 		move_new(where, back);
 	return 1;
@@ -188,8 +188,8 @@ static int redo_exchange(struct locations *p, const struct op *op)
 		return as_changed(move_new(&p->staged, &p->target));
 	if (!read_stamp(&p->target, &now) || !untouched(&now, &op->was))
 		return 1;
-	r = move(&p->staged, &p->target, RENAME_EXCHANGE);
-	if (unsupported(r))
+	r = step_move(&p->staged, &p->target, RENAME_EXCHANGE);
+	if (is_unsupported(r))
 		return exchange_by_steps(p, op);
 	return r == 0 ? displaced(op, &p->staged, &p->target, RENAME_EXCHANGE) : as_changed(r);
 }
@@ -216,7 +216,7 @@ static int redo_rmdir(struct locations *p, const struct op *op _unused_)
 }
 
 /* Makes it with its mode at once, so that there is never a directory with another mode. */
-static int make_dir(const struct location *at, mode_t mode)
+static int step_make_dir(const struct location *at, mode_t mode)
 {
 	mode_t mask = umask(0);
 	int r = mkdirat(at->dir, at->leaf, mode & 07777) < 0 ? -errno : 0;
@@ -228,7 +228,7 @@ static int make_dir(const struct location *at, mode_t mode)
 static int redo_mkdir(struct locations *p, const struct op *op)
 {
 	struct stamp now;
-	int r = make_dir(&p->target, (mode_t)op->will.mode);
+	int r = step_make_dir(&p->target, (mode_t)op->will.mode);
 
 	if (r == -EEXIST && read_stamp(&p->target, &now) && S_ISDIR(now.mode))
 		return 0;
@@ -306,7 +306,7 @@ static int undo_exchange(struct step_dirs *g _unused_, struct locations *p, cons
 
 	if (read_stamp(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
 		return brought(&p->target, op) ?
-			       as_changed(move(&p->staged, &p->target, RENAME_EXCHANGE)) :
+			       as_changed(step_move(&p->staged, &p->target, RENAME_EXCHANGE)) :
 			       0;
 	if (!kept)
 		return 0;
@@ -329,7 +329,7 @@ static int undo_remove(struct step_dirs *g _unused_, struct locations *p,
 
 static int undo_rmdir(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
 {
-	return as_changed(make_dir(&p->target, (mode_t)op->was.mode));
+	return as_changed(step_make_dir(&p->target, (mode_t)op->was.mode));
 }
 
 static int undo_mkdir(struct step_dirs *g _unused_, struct locations *p,

@@ -121,7 +121,7 @@ static int stage_all(struct applying *a)
 
 /* Innermost first: a directory may close itself. Only who may write in a directory can move it, so that comes last for
  * those that are moved. */
-static int close_dirs(struct applying *a)
+static int apply_close_dirs(struct applying *a)
 {
 	int r = 0;
 
@@ -137,8 +137,8 @@ static int close_dirs(struct applying *a)
 
 /* --- the log ------------------------------------------------------------------------------------------------------- */
 
-static int put_step(struct applying *a, enum op_kind kind, const char *path,
-		    const struct stamp *was, const struct stamp *will)
+static int apply_put_step(struct applying *a, enum op_kind kind, const char *path,
+			  const struct stamp *was, const struct stamp *will)
 {
 	struct op op = { .kind = kind, .path = slice_of(path) };
 
@@ -164,7 +164,8 @@ static int put_removal(struct applying *a, const struct draft_change *d)
 {
 	struct stamp was = step_stamp(a, d);
 
-	return put_step(a, d->was.type == NODE_DIR ? OP_RMDIR : OP_REMOVE, d->path, &was, NULL);
+	return apply_put_step(a, d->was.type == NODE_DIR ? OP_RMDIR : OP_REMOVE, d->path, &was,
+			      NULL);
 }
 
 static int put_arrival(struct applying *a, const struct draft_change *d)
@@ -176,8 +177,8 @@ static int put_arrival(struct applying *a, const struct draft_change *d)
 	if (r < 0)
 		return r;
 	stamp_of(&sb, &will);
-	return is_removed(d) || !d->was.type ? put_step(a, OP_ADD, d->path, NULL, &will) :
-					       put_step(a, OP_EXCHANGE, d->path, &was, &will);
+	return is_removed(d) || !d->was.type ? apply_put_step(a, OP_ADD, d->path, NULL, &will) :
+					       apply_put_step(a, OP_EXCHANGE, d->path, &was, &will);
 }
 
 /* One that lets its owner in has its mode first, one that does not, last. */
@@ -196,7 +197,7 @@ static int put_modes(struct applying *a, bool first)
 		if (is_new_dir(d))
 			was.mode = will.mode | OWNER_ALL;
 		if (opens == first && was.mode != will.mode)
-			r = put_step(a, OP_CHMOD, d->path, &was, &will);
+			r = apply_put_step(a, OP_CHMOD, d->path, &was, &will);
 	}
 	return r;
 }
@@ -265,12 +266,12 @@ static int take_steps(struct applying *a)
 	return r < 0 ? fail_steps(a, r, failed) : 0;
 }
 
-static int run(struct applying *a)
+static int apply_run(struct applying *a)
 {
 	int r = stage_all(a);
 
 	if (r == 0)
-		r = close_dirs(a);
+		r = apply_close_dirs(a);
 	if (r == 0)
 		r = draft_base_after(a->t, a->c, a->to->base);
 	if (r < 0)
@@ -294,7 +295,7 @@ int draft_apply(struct draft_trees *t, const struct draft_changes *c, const stru
 		return fail_with(v, tree, NULL, "making the staging tree");
 	held_init(&a.tree, tree);
 	a.along = find_along(c);
-	r = run(&a);
+	r = apply_run(&a);
 	free(a.along);
 	held_done(&a.tree);
 	return r;

@@ -38,7 +38,7 @@ struct base_record {
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-static int flush(struct draft_base_writer *w)
+static int base_flush(struct draft_base_writer *w)
 {
 	int r = w->out.failed ? -ENOMEM : file_write_all(w->fd, w->out.data, w->out.len);
 
@@ -67,17 +67,17 @@ int draft_base_put(struct draft_base_writer *w, const char *path, const struct d
 		r.digest = e->digest;
 	buf_add(&w->out, &r, sizeof(r));
 	buf_add(&w->out, path, r.n);
-	return w->out.len >= PIECE ? flush(w) : 0;
+	return w->out.len >= PIECE ? base_flush(w) : 0;
 }
 
 int draft_base_end(struct draft_base_writer *w)
 {
-	int r = flush(w);
+	int r = base_flush(w);
 
 	if (r < 0)
 		return r;
 	buf_printf(&w->out, "%08x\n", w->crc);
-	r = flush(w);
+	r = base_flush(w);
 	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
 }
 
@@ -88,7 +88,7 @@ void draft_base_writer_done(struct draft_base_writer *w)
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-static int take_record(struct draft_base *b, struct slice *text)
+static int base_take_record(struct draft_base *b, struct slice *text)
 {
 	struct draft_base_entry *e;
 	struct base_record r;
@@ -124,7 +124,7 @@ static int take_all(struct draft_base *b, struct slice text)
 	if (memcmp(text.p + text.n, tail, TAIL_BYTES) != 0 || !draft_head_take(&text, &b->head))
 		return -EBADMSG;
 	while (r == 0 && text.n)
-		r = take_record(b, &text);
+		r = base_take_record(b, &text);
 	return r;
 }
 

@@ -139,7 +139,7 @@ static const struct stamp *stamp_or_nothing(const struct draft_entry *e)
 	return e ? &e->id : &nothing;
 }
 
-static bool is_touched(const struct draft_trees *t, const struct draft_triple *p)
+static bool triple_is_touched(const struct draft_trees *t, const struct draft_triple *p)
 {
 	const struct stamp *view = stamp_or_nothing(p->view), *real = stamp_or_nothing(p->real);
 
@@ -176,8 +176,8 @@ static bool is_as_before(const struct draft_change *c)
 }
 
 /* What is at the path now; NULL: it can be told. left: of bytes that the disk does not have. */
-static const char *look(struct held *h, const char *path, const struct draft_entry *e,
-			uint64_t *left, struct draft_side *side)
+static const char *side_look(struct held *h, const char *path, const struct draft_entry *e,
+			     uint64_t *left, struct draft_side *side)
 {
 	struct seen seen;
 	struct stat sb;
@@ -208,8 +208,8 @@ static int take_change(struct draft_trees *t, struct draft_changes *c, const str
 	const char *why = path_bytes_fault(slice_of(p->path));
 	struct draft_change d = { .path = p->path, .base = p->base };
 
-	why = why ? why : look(&t->in_real, p->path, p->real, &c->extra_left, &d.was);
-	why = why ? why : look(&t->in_view, p->path, p->view, &c->extra_left, &d.will);
+	why = why ? why : side_look(&t->in_real, p->path, p->real, &c->extra_left, &d.was);
+	why = why ? why : side_look(&t->in_view, p->path, p->view, &c->extra_left, &d.will);
 	if (why) {
 		omitted_add(&c->omitted, p->path, why);
 		return 0;
@@ -226,8 +226,8 @@ static int take_change(struct draft_trees *t, struct draft_changes *c, const str
 
 /* --- all of them ------------------------------------------------------------------------------------------------ */
 
-static void add_line(struct sha256_stream *sum, char sign, const char *path,
-		     const struct draft_side *s)
+static void change_add_line(struct sha256_stream *sum, char sign, const char *path,
+			    const struct draft_side *s)
 {
 	char hex[SHA256_HEX] = "-", line[2 * SHA256_HEX];
 
@@ -248,8 +248,8 @@ static void add_digest(struct draft_changes *c)
 
 	sha256_begin(&sum);
 	for (size_t i = 0; i < c->n; i++) {
-		add_line(&sum, '-', c->v[i].path, &c->v[i].was);
-		add_line(&sum, '+', c->v[i].path, &c->v[i].will);
+		change_add_line(&sum, '-', c->v[i].path, &c->v[i].was);
+		change_add_line(&sum, '+', c->v[i].path, &c->v[i].will);
 	}
 	sha256_end(&sum, &c->digest);
 }
@@ -262,7 +262,7 @@ int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict
 
 	*c = (struct draft_changes){ .extra_left = TREE_EXTRA_MAX };
 	while (r == 0 && triple_take(&s, &p))
-		if (is_touched(t, &p))
+		if (triple_is_touched(t, &p))
 			r = take_change(t, c, &p);
 	add_digest(c);
 	return r;

@@ -73,7 +73,7 @@ static int copy_one(struct copying *k, size_t i)
 	return r < 0 && !is_left_out(r) ? fail_with(k->v, r, path, "copying the tree") : 0;
 }
 
-static int close_dirs(struct copying *k)
+static int copy_close_dirs(struct copying *k)
 {
 	int r = 0;
 
@@ -166,7 +166,7 @@ static int copy_all(struct copying *k, uint64_t max)
 	umask(0);
 	for (size_t i = 0; r == 0 && i < k->tree->n; i++)
 		r = copy_one(k, i);
-	return r == 0 ? close_dirs(k) : r;
+	return r == 0 ? copy_close_dirs(k) : r;
 }
 
 int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, struct draft_begun *ret,
@@ -218,8 +218,8 @@ static int add_size(void *ctx, const struct tree_entry *e)
 	return 0;
 }
 
-static int pass_over(void *ctx, const struct tree_entry *e _unused_,
-		     enum walk_trouble what _unused_, int error _unused_)
+static int measure_pass_over(void *ctx, const struct tree_entry *e _unused_,
+			     enum walk_trouble what _unused_, int error _unused_)
 {
 	struct measuring *k = ctx;
 
@@ -229,7 +229,7 @@ static int pass_over(void *ctx, const struct tree_entry *e _unused_,
 
 int draft_measure(int dir, uint64_t until, struct draft_begun *ret, struct verdict *v)
 {
-	static const struct walk_calls calls = { .visit = add_size, .trouble = pass_over };
+	static const struct walk_calls calls = { .visit = add_size, .trouble = measure_pass_over };
 	struct measuring k = { .v = v, .until = until };
 	int r = tree_walker_run(dir, "", &calls, &k);
 

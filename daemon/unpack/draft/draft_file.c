@@ -25,7 +25,7 @@ static int put_piece(int out, bool hole, const void *bytes, size_t n)
 	return lseek(out, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 }
 
-static int copy_bytes(int in, int out, uint64_t size, struct draft_sent *ret)
+static int draft_copy_bytes(int in, int out, uint64_t size, struct draft_sent *ret)
 {
 	static unsigned char bytes[READ_BYTES];
 	struct sparse_reader file;
@@ -61,7 +61,7 @@ int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t
 	out = held_create(to, path, 0600);
 	if (out < 0)
 		return out;
-	r = copy_bytes(in, out, (uint64_t)sb.st_size, ret);
+	r = draft_copy_bytes(in, out, (uint64_t)sb.st_size, ret);
 	if (r == 0 && fchmod(out, mode & 07777) < 0)
 		r = -errno;
 	if (r == 0 &&

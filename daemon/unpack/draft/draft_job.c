@@ -140,7 +140,7 @@ static int open_copy(struct draft_job *j)
 }
 
 /* Stat data of what changed a moment ago prove nothing: another change could have the same. */
-static void settle(void)
+static void draft_settle(void)
 {
 	struct timespec pause = { 0, DRAFT_SETTLE_MS * NS_PER_MS };
 
@@ -153,11 +153,11 @@ static int open_begin(struct draft_job *j)
 
 	if (r == 0 && j->job.copy)
 		r = open_copy(j);
-	settle();
+	draft_settle();
 	return r == 0 ? open_new_base(j) : r;
 }
 
-static int open_diff(struct draft_job *j)
+static int draft_open_diff(struct draft_job *j)
 {
 	int r = open_as_user(j, j->job.root, &j->where.target);
 
@@ -171,7 +171,7 @@ static int open_diff(struct draft_job *j)
 	return j->patch < 0 ? fail_with(&j->v, -errno, NULL, "the patch") : 0;
 }
 
-static int open_apply(struct draft_job *j)
+static int draft_open_apply(struct draft_job *j)
 {
 	int r = recover_target(j->job.root, &j->user, j->job.base, &j->v);
 
@@ -186,7 +186,7 @@ static int open_apply(struct draft_job *j)
 		r = open_as_user(j, j->job.view, &j->view);
 	if (r == 0)
 		r = open_base(j);
-	settle();
+	draft_settle();
 	if (r == 0)
 		r = open_new_base(j);
 	return r == 0 ? target_make_stage(&j->where, &j->v) : r;
@@ -296,7 +296,7 @@ static int work_apply(struct draft_job *j, struct jw *w)
 }
 
 /* What it reads and what it writes. */
-static int enter(struct draft_job *j)
+static int draft_confine(struct draft_job *j)
 {
 	bool applies = j->where.stage >= 0;
 	int write[] = { j->copy, -1, -1 }, read[] = { -1, -1, -1 };
@@ -313,12 +313,12 @@ static int enter(struct draft_job *j)
 	return confine_worker(&j->user, &reach, UINT64_MAX, &j->v);
 }
 
-static void work(void *ctx, int answer)
+static void draft_work(void *ctx, int answer)
 {
 	struct draft_job *j = ctx;
 	struct buf members = { .max = ANSWER_MAX }, line = { .max = ANSWER_MAX };
 	struct jw w = JW(&members);
-	int r = enter(j);
+	int r = draft_confine(j);
 
 	if (r == 0)
 		r = j->verb->work(j, &w);
@@ -345,7 +345,7 @@ static int commit_begin(struct draft_job *j)
 {
 	struct stat sb;
 
-	settle();
+	draft_settle();
 	if (j->copy >= 0 && fstat(j->where.target, &sb) == 0) {
 		user_enter(&j->user);
 		(void)fchmod(j->copy, (sb.st_mode & 0777) | 0700);
@@ -355,7 +355,7 @@ static int commit_begin(struct draft_job *j)
 }
 
 /* After any end of the worker: the log is finished or undone. If that fails, all stays for the next job. */
-static void clean_stage(struct draft_job *j)
+static void draft_clean_stage(struct draft_job *j)
 {
 	if (!j->where.stage_name[0])
 		return;
@@ -373,7 +373,7 @@ static void clean_stage(struct draft_job *j)
 	target_remove_stage(&j->where);
 }
 
-static int run(struct draft_job *j, struct slice line)
+static int draft_run(struct draft_job *j, struct slice line)
 {
 	int code, r = job_decode(line, j->verb->fields, true, &j->job, &j->v);
 
@@ -382,7 +382,7 @@ static int run(struct draft_job *j, struct slice line)
 	if (r == 0)
 		r = j->verb->open(j);
 	if (r == 0)
-		r = worker_process_start(&j->worker, work, j, &j->v);
+		r = worker_process_start(&j->worker, draft_work, j, &j->v);
 	code = r < 0 ? r :
 		       worker_process_answer(&j->worker, ANSWER_MAX + KIB, j->until, DRAFT_SECS_MAX,
 					     &j->v);
@@ -391,12 +391,12 @@ static int run(struct draft_job *j, struct slice line)
 	return code;
 }
 
-static void clean_up(struct draft_job *j)
+static void draft_clean_up(struct draft_job *j)
 {
 	int *const fds[] = { &j->view, &j->copy, &j->base, &j->base_new, &j->patch };
 
 	worker_process_end(&j->worker);
-	clean_stage(j);
+	draft_clean_stage(j);
 	if (j->new_path && !j->kept)
 		unlink(j->new_path);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
@@ -408,8 +408,8 @@ static void clean_up(struct draft_job *j)
 
 static const struct draft_verb verbs[] = {
 	{ "draft-begin", begin_fields, open_begin, work_begin, commit_begin },
-	{ "draft-diff", diff_fields, open_diff, work_diff, NULL },
-	{ "draft-apply", apply_fields, open_apply, work_apply, keep_base },
+	{ "draft-diff", diff_fields, draft_open_diff, work_diff, NULL },
+	{ "draft-apply", apply_fields, draft_open_apply, work_apply, keep_base },
 	{ "draft-measure", measure_fields, open_measure, work_measure, NULL },
 };
 
@@ -438,14 +438,14 @@ enum unpack_exit draft_job_run(const char *verb, struct slice line)
 	int code;
 
 	keeper_signals();
-	code = run(&j, line);
+	code = draft_run(&j, line);
 	if (code >= 0)
 		buf_add_slice(&answer, buf_slice(&j.worker.heard));
 	else
 		report_verdict(&answer, &j.v);
 	if (code == UNPACK_DONE) /* what is reported is done; what follows only cleans up */
 		file_write_all(STDOUT_FILENO, answer.data, answer.len);
-	clean_up(&j);
+	draft_clean_up(&j);
 	if (code != UNPACK_DONE)
 		file_write_all(STDOUT_FILENO, answer.data, answer.len);
 	return code >= 0 ? (enum unpack_exit)code : report_exit(&j.v);

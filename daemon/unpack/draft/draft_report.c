@@ -108,7 +108,7 @@ static void put_side(struct jw *w, const char *key, const struct draft_side *s)
 	jw_end_obj(w);
 }
 
-static void put_change(struct jw *w, const struct draft_change *d)
+static void report_put_change(struct jw *w, const struct draft_change *d)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "path", d->path);
@@ -118,7 +118,8 @@ static void put_change(struct jw *w, const struct draft_change *d)
 }
 
 /* The first of them. */
-static void put_list(struct jw *w, const char *key, const struct draft_changes *c, bool conflicts)
+static void report_put_list(struct jw *w, const char *key, const struct draft_changes *c,
+			    bool conflicts)
 {
 	size_t n = 0, began = buf_len(w->b);
 
@@ -131,14 +132,14 @@ static void put_list(struct jw *w, const char *key, const struct draft_changes *
 		if (conflicts)
 			jw_str(w, NULL, c->v[i].path);
 		else
-			put_change(w, &c->v[i]);
+			report_put_change(w, &c->v[i]);
 	}
 	jw_end_arr(w);
 }
 
 void draft_report_conflicts(struct jw *w, const struct draft_changes *c)
 {
-	put_list(w, "conflicts", c, true);
+	report_put_list(w, "conflicts", c, true);
 	jw_uint(w, "conflictsTotal", c->conflicts);
 }
 
@@ -147,7 +148,7 @@ void draft_report(struct jw *w, const struct draft_changes *c)
 	char digest[SHA256_TEXT];
 
 	jw_str(w, "patchDigest", sha256_text(&c->digest, digest));
-	put_list(w, "changes", c, false);
+	report_put_list(w, "changes", c, false);
 	jw_uint(w, "changesTotal", c->n);
 	jw_uint(w, "bytes", c->bytes);
 	draft_report_conflicts(w, c);

@@ -47,12 +47,12 @@ int draft_type(const struct stamp *id)
 	return S_ISLNK(mode) ? NODE_LINK : SEEN_OTHER;
 }
 
-static int want(void *ctx _unused_, const char *name)
+static int draft_wants(void *ctx _unused_, const char *name)
 {
 	return strncmp(name, STAGE_PREFIX, strlen(STAGE_PREFIX)) != 0;
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int draft_visit(void *ctx, const struct tree_entry *e)
 {
 	struct draft_walk *w = ctx;
 	struct draft_entry *d;
@@ -75,7 +75,7 @@ static void close_last(struct draft_walk *w)
 		w->t->v[w->t->n - 1].closed = true;
 }
 
-static int enter(void *ctx, const struct tree_entry *e _unused_, int fd)
+static int draft_enter(void *ctx, const struct tree_entry *e _unused_, int fd)
 {
 	struct draft_walk *w = ctx;
 	struct stat sb;
@@ -86,7 +86,8 @@ static int enter(void *ctx, const struct tree_entry *e _unused_, int fd)
 	return 1;
 }
 
-static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what, int error)
+static int draft_on_trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what,
+			    int error)
 {
 	struct draft_walk *w = ctx;
 
@@ -104,7 +105,8 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 
 int draft_tree_read(struct draft_tree *t, int root, uint64_t until, struct verdict *v)
 {
-	static const struct walk_calls calls = { want, visit, enter, NULL, trouble };
+	static const struct walk_calls calls = { draft_wants, draft_visit, draft_enter, NULL,
+						 draft_on_trouble };
 	struct draft_walk w = { .t = t, .v = v, .until = until };
 	struct stat sb;
 

@@ -45,7 +45,7 @@ void pax_done(struct pax *p)
 	free(p->map.v);
 }
 
-static int damaged(struct verdict *v)
+static int pax_damaged(struct verdict *v)
 {
 	return refuse(v, "ARCHIVE_DAMAGED", NULL,
 		      "a record of a pax header is not as it should be");
@@ -105,14 +105,14 @@ static int add_map(struct pax *p, struct slice text, struct verdict *v)
 		size_t used = one.n + (comma != NULL);
 
 		if (!pax_number(one, &pair[k]))
-			return damaged(v);
+			return pax_damaged(v);
 		text.p += used;
 		text.n -= used;
 		k ^= 1;
 		if (!k && sparse_add(&p->map, pair[0], pair[1], v) < 0)
 			return -EBADMSG;
 	}
-	return k ? damaged(v) : 0;
+	return k ? pax_damaged(v) : 0;
 }
 
 /* --- records --------------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static const struct {
 	{ "GNU.sparse.map", KEY_MAP },
 };
 
-static int take_text(struct buf *to, bool *has, struct slice value)
+static int pax_take_text(struct buf *to, bool *has, struct slice value)
 {
 	buf_reset(to);
 	*has = value.n > 0;
@@ -159,7 +159,7 @@ static int take_text(struct buf *to, bool *has, struct slice value)
 }
 
 /* Whole seconds; a fraction is cut off. */
-static bool take_time(struct pax *p, struct slice value)
+static bool pax_take_time(struct pax *p, struct slice value)
 {
 	const char *dot = value.n ? memchr(value.p, '.', value.n) : NULL;
 	bool negative = slice_skip(&value, "-");
@@ -172,52 +172,52 @@ static bool take_time(struct pax *p, struct slice value)
 	return p->has_mtime;
 }
 
-static int take_piece(struct pax *p, struct slice value, struct verdict *v)
+static int pax_take_piece(struct pax *p, struct slice value, struct verdict *v)
 {
 	uint64_t n;
 
 	if (!p->has_offset || !pax_number(value, &n))
-		return damaged(v);
+		return pax_damaged(v);
 	p->has_offset = false;
 	return sparse_add(&p->map, p->offset, n, v);
 }
 
-static int take_number(uint64_t *to, bool *has, struct slice value, struct verdict *v)
+static int pax_take_number(uint64_t *to, bool *has, struct slice value, struct verdict *v)
 {
 	*has = true;
-	return pax_number(value, to) ? 0 : damaged(v);
+	return pax_number(value, to) ? 0 : pax_damaged(v);
 }
 
-static int take_record(struct pax *p, enum key key, struct slice value, struct verdict *v)
+static int pax_take_record(struct pax *p, enum key key, struct slice value, struct verdict *v)
 {
 	bool ignored;
 
 	p->sparse = p->sparse || key >= KEY_MAJOR;
 	switch (key) {
 	case KEY_PATH:
-		return take_text(&p->path, &p->has_path, value);
+		return pax_take_text(&p->path, &p->has_path, value);
 	case KEY_LINK:
-		return take_text(&p->link, &p->has_link, value);
+		return pax_take_text(&p->link, &p->has_link, value);
 	case KEY_NAME:
-		return take_text(&p->sparse_name, &ignored, value);
+		return pax_take_text(&p->sparse_name, &ignored, value);
 	case KEY_SIZE:
 		p->has_size = false;
-		return value.n ? take_number(&p->size, &p->has_size, value, v) : 0;
+		return value.n ? pax_take_number(&p->size, &p->has_size, value, v) : 0;
 	case KEY_MTIME:
-		return !value.n || take_time(p, value) ? 0 : damaged(v);
+		return !value.n || pax_take_time(p, value) ? 0 : pax_damaged(v);
 	case KEY_MAJOR:
-		return take_number(&p->major, &ignored, value, v);
+		return pax_take_number(&p->major, &ignored, value, v);
 	case KEY_MINOR:
-		return take_number(&p->minor, &ignored, value, v);
+		return pax_take_number(&p->minor, &ignored, value, v);
 	case KEY_REAL:
-		return take_number(&p->map.size, &p->has_real, value, v);
+		return pax_take_number(&p->map.size, &p->has_real, value, v);
 	case KEY_BLOCKS:
-		return take_number(&p->blocks, &p->has_blocks, value, v);
+		return pax_take_number(&p->blocks, &p->has_blocks, value, v);
 	case KEY_OFFSET:
-		return p->has_offset ? damaged(v) :
-				       take_number(&p->offset, &p->has_offset, value, v);
+		return p->has_offset ? pax_damaged(v) :
+				       pax_take_number(&p->offset, &p->has_offset, value, v);
 	case KEY_BYTES:
-		return take_piece(p, value, v);
+		return pax_take_piece(p, value, v);
 	case KEY_MAP:
 		return add_map(p, value, v);
 	}
@@ -251,12 +251,12 @@ int pax_records(struct pax *p, struct slice text, struct verdict *v)
 		int r = 0;
 
 		if (!next_record(&text, &key, &value))
-			return damaged(v);
+			return pax_damaged(v);
 		for (size_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++)
 			if (slice_is(key, keys[i].name))
-				r = take_record(p, keys[i].key, value, v);
+				r = pax_take_record(p, keys[i].key, value, v);
 		if (r < 0)
 			return r;
 	}
-	return p->has_offset ? damaged(v) : 0;
+	return p->has_offset ? pax_damaged(v) : 0;
 }

@@ -53,7 +53,7 @@ static enum number base256(const uint8_t *p, size_t n, int64_t *ret)
 	return NUMBER_GOOD;
 }
 
-static enum number number(const uint8_t *p, size_t n, int64_t *ret)
+static enum number tar_number(const uint8_t *p, size_t n, int64_t *ret)
 {
 	size_t i = 0;
 
@@ -73,7 +73,7 @@ static enum number number(const uint8_t *p, size_t n, int64_t *ret)
 int tar_size_field(struct tar *t, size_t at, uint64_t *ret)
 {
 	int64_t n;
-	enum number how = number(t->block + at, NUMBER_WIDTH, &n);
+	enum number how = tar_number(t->block + at, NUMBER_WIDTH, &n);
 
 	if (how == NUMBER_LARGE)
 		return refuse_over(t->v, "FILE_TOO_LARGE", NULL, t->plan->limits->file_bytes,
@@ -92,7 +92,7 @@ static uint64_t padding(uint64_t n)
 }
 
 /* The data of an extended header, which is appended to text. */
-static int read_text(struct tar *t, uint64_t n, struct buf *text)
+static int tar_read_text(struct tar *t, uint64_t n, struct buf *text)
 {
 	ssize_t got;
 
@@ -118,7 +118,7 @@ static int read_long(struct tar *t, uint64_t n, struct buf *text, bool *has)
 		return tar_damaged(t, "two long names for one entry");
 	*has = true;
 	buf_reset(text);
-	r = read_text(t, n, text);
+	r = tar_read_text(t, n, text);
 	while (r == 0 && text->len && text->data[text->len - 1] == '\0')
 		text->len--;
 	return r;
@@ -132,12 +132,12 @@ static int read_pax(struct tar *t, uint64_t n)
 	if (t->has_pax)
 		return tar_damaged(t, "two pax headers for one entry");
 	t->has_pax = true;
-	r = read_text(t, n, &text);
+	r = tar_read_text(t, n, &text);
 	return r < 0 ? r : pax_records(&t->pax, buf_slice(&text), t->v);
 }
 
 /* 1: the header was one that precedes an entry, and is read. */
-static int read_before(struct tar *t)
+static int tar_read_before(struct tar *t)
 {
 	uint8_t type = t->block[OFF_TYPE];
 	uint64_t n;
@@ -164,7 +164,7 @@ static int read_before(struct tar *t)
 
 /* --- an entry's facts ---------------------------------------------------------------------------------- */
 
-static void add_field(struct tar *t, struct buf *to, size_t at, size_t width)
+static void tar_add_field(struct tar *t, struct buf *to, size_t at, size_t width)
 {
 	buf_add(to, t->block + at, strnlen((char *)t->block + at, width));
 }
@@ -178,14 +178,14 @@ static int take_names(struct tar *t, struct source_entry *e)
 	if (!t->has_long) {
 		buf_reset(&t->name);
 		if (memcmp(t->block + OFF_MAGIC, "ustar\0", 6) == 0 && t->block[OFF_PREFIX]) {
-			add_field(t, &t->name, OFF_PREFIX, PREFIX_WIDTH);
+			tar_add_field(t, &t->name, OFF_PREFIX, PREFIX_WIDTH);
 			buf_putc(&t->name, '/');
 		}
-		add_field(t, &t->name, OFF_NAME, NAME_WIDTH);
+		tar_add_field(t, &t->name, OFF_NAME, NAME_WIDTH);
 	}
 	if (!t->has_long_link) {
 		buf_reset(&t->link);
-		add_field(t, &t->link, OFF_LINK, NAME_WIDTH);
+		tar_add_field(t, &t->link, OFF_LINK, NAME_WIDTH);
 	}
 	e->path = buf_len(&p->sparse_name) ? buf_slice(&p->sparse_name) :
 		  p->has_path		   ? buf_slice(&p->path) :
@@ -203,7 +203,7 @@ static const struct {
 	{ '4', ENTRY_DEVICE },	 { '6', ENTRY_FIFO },
 };
 
-static int take_type(struct tar *t, struct source_entry *e)
+static int tar_take_type(struct tar *t, struct source_entry *e)
 {
 	char flag = (char)t->block[OFF_TYPE];
 
@@ -227,18 +227,18 @@ static int take_facts(struct tar *t, struct source_entry *e)
 
 	if (r < 0)
 		return r;
-	if (number(t->block + OFF_MODE, MODE_WIDTH, &mode) != NUMBER_GOOD)
+	if (tar_number(t->block + OFF_MODE, MODE_WIDTH, &mode) != NUMBER_GOOD)
 		return tar_damaged(t, "the mode in a header is not a number");
 	e->mode = (unsigned)mode & 07777;
 	if (t->pax.has_mtime)
 		e->mtime = t->pax.mtime;
-	else if (number(t->block + OFF_MTIME, NUMBER_WIDTH, &e->mtime) != NUMBER_GOOD)
+	else if (tar_number(t->block + OFF_MTIME, NUMBER_WIDTH, &e->mtime) != NUMBER_GOOD)
 		e->mtime = 0;
 	if (t->pax.has_size)
 		e->size = t->pax.size;
 	r = take_names(t, e);
 	if (r == 0)
-		r = take_type(t, e);
+		r = tar_take_type(t, e);
 	if (r < 0)
 		return r;
 	t->stored = e->size;
@@ -249,7 +249,7 @@ static int take_facts(struct tar *t, struct source_entry *e)
 
 /* --- entries ---------------------------------------------------------------------------------------------- */
 
-static int copy(struct tar *t, uint64_t n)
+static int tar_copy(struct tar *t, uint64_t n)
 {
 	while (n) {
 		const uint8_t *p;
@@ -279,13 +279,13 @@ static int copy_pieces(struct tar *t)
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		r = plan_hole(t->plan, m->v[i].offset - at);
 		if (r == 0)
-			r = copy(t, m->v[i].n);
+			r = tar_copy(t, m->v[i].n);
 		at = m->v[i].offset + m->v[i].n;
 	}
 	return r < 0 ? r : plan_hole(t->plan, m->size - at);
 }
 
-static int read_entry(struct tar *t)
+static int tar_read_entry(struct tar *t)
 {
 	struct source_entry e = { .mode = 0 };
 	bool content = false;
@@ -302,7 +302,7 @@ static int read_entry(struct tar *t)
 	if (!content)
 		r = source_skip(t->src, t->stored);
 	else
-		r = t->pax.sparse ? copy_pieces(t) : copy(t, t->stored);
+		r = t->pax.sparse ? copy_pieces(t) : tar_copy(t, t->stored);
 	if (r == 0 && content)
 		r = plan_end(t->plan);
 	if (r == 0)
@@ -334,7 +334,7 @@ static int read_end(struct tar *t)
 	return (int)n;
 }
 
-static int refuse_first(struct tar *t, size_t n)
+static int tar_refuse_first(struct tar *t, size_t n)
 {
 	if (format_is_compressed(t->block, n))
 		return refuse(t->v, "NESTED_COMPRESSION", NULL,
@@ -342,7 +342,7 @@ static int refuse_first(struct tar *t, size_t n)
 	return refuse(t->v, "FORMAT_UNKNOWN", NULL, "what is compressed is no tar");
 }
 
-static int read_all(struct tar *t)
+static int tar_read_all(struct tar *t)
 {
 	for (bool first = true;; first = false) {
 		ssize_t n = source_read(t->src, t->block, BLOCK);
@@ -351,17 +351,17 @@ static int read_all(struct tar *t)
 		if (n < 0)
 			return (int)n;
 		if (n > 0 && n < BLOCK && first)
-			return refuse_first(t, (size_t)n);
+			return tar_refuse_first(t, (size_t)n);
 		if (n < BLOCK)
 			return refuse(t->v, "ARCHIVE_TRUNCATED", NULL, "the archive has no end");
 		if (is_zero(t->block, BLOCK))
 			return read_end(t);
 		if (!format_is_tar_header(t->block))
-			return first ? refuse_first(t, BLOCK) :
+			return first ? tar_refuse_first(t, BLOCK) :
 				       tar_damaged(t, "the checksum of a header is wrong");
-		r = read_before(t);
+		r = tar_read_before(t);
 		if (r == 0)
-			r = read_entry(t);
+			r = tar_read_entry(t);
 		if (r < 0)
 			return r;
 	}
@@ -375,7 +375,7 @@ int tar_read(struct source *src, struct plan *plan)
 
 	source_sums(src, sums);
 	plan_sums(plan, sums);
-	r = read_all(&t);
+	r = tar_read_all(&t);
 	plan_sums(plan, NULL);
 	source_sums(src, NULL);
 	sums_stop(sums);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static int add_pairs(struct tar *t, size_t at, unsigned n)
+static int sparse_add_pairs(struct tar *t, size_t at, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++, at += 2 * NUMBER_WIDTH) {
 		uint64_t offset, bytes;
@@ -25,7 +25,7 @@ static int old_map(struct tar *t)
 	int r = tar_size_field(t, OFF_REAL, &t->pax.map.size);
 
 	if (r == 0)
-		r = add_pairs(t, OFF_MAP, MAP_IN_HEADER);
+		r = sparse_add_pairs(t, OFF_MAP, MAP_IN_HEADER);
 	while (r == 0 && more) {
 		ssize_t got = source_read(t->src, t->block, BLOCK);
 
@@ -34,7 +34,7 @@ static int old_map(struct tar *t)
 					 refuse(t->v, "ARCHIVE_TRUNCATED", NULL,
 						"the archive ends within the map of a sparse file");
 		more = t->block[OFF_MORE_EXT] != 0;
-		r = add_pairs(t, 0, MAP_IN_BLOCK);
+		r = sparse_add_pairs(t, 0, MAP_IN_BLOCK);
 	}
 	return r;
 }
@@ -44,7 +44,7 @@ struct map_lines {
 	size_t at; /* in the block */
 };
 
-static int next_line(struct map_lines *l, uint64_t *ret)
+static int sparse_next_line(struct map_lines *l, uint64_t *ret)
 {
 	char digits[24];
 	size_t n = 0;
@@ -79,12 +79,12 @@ static int map_in_data(struct tar *t)
 {
 	struct map_lines l = { t, BLOCK };
 	uint64_t n, offset, bytes;
-	int r = next_line(&l, &n);
+	int r = sparse_next_line(&l, &n);
 
 	for (; r == 0 && n; n--) {
-		r = next_line(&l, &offset);
+		r = sparse_next_line(&l, &offset);
 		if (r == 0)
-			r = next_line(&l, &bytes);
+			r = sparse_next_line(&l, &bytes);
 		if (r == 0)
 			r = sparse_add(&t->pax.map, offset, bytes, t->v);
 	}

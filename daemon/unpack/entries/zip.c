@@ -132,7 +132,7 @@ static ssize_t peek(struct zip *z, const uint8_t **p, uint64_t n)
 	return have < 0 ? have : (ssize_t)MIN((uint64_t)have, n);
 }
 
-static int copy(struct zip *z, uint64_t n, bool wanted)
+static int zip_copy(struct zip *z, uint64_t n, bool wanted)
 {
 	while (n) {
 		const uint8_t *p;
@@ -147,7 +147,7 @@ static int copy(struct zip *z, uint64_t n, bool wanted)
 	return 0;
 }
 
-static int read_target(struct zip *z, uint64_t n)
+static int zip_read_target(struct zip *z, uint64_t n)
 {
 	buf_reset(&z->target);
 	while (n) {
@@ -163,8 +163,8 @@ static int read_target(struct zip *z, uint64_t n)
 	return 0;
 }
 
-static int next_entry(struct zip *z, struct plan *plan, const struct zip_entry *e,
-		      struct source_entry *ret)
+static int zip_next_entry(struct zip *z, struct plan *plan, const struct zip_entry *e,
+			  struct source_entry *ret)
 {
 	int r = zip_dir_name(&z->dir, e, &z->name, z->v);
 
@@ -198,7 +198,7 @@ static int rehearse(struct zip *z)
 	for (size_t i = 0; r >= 0 && i < z->dir.n; i++) {
 		struct source_entry e;
 
-		r = next_entry(z, &dry, &z->dir.v[i], &e);
+		r = zip_next_entry(z, &dry, &z->dir.v[i], &e);
 		e.link = SLICE(".");
 		if (r == 0)
 			r = plan_entry(&dry, &e);
@@ -208,13 +208,13 @@ static int rehearse(struct zip *z)
 	return r < 0 ? r : 0;
 }
 
-static int read_entry(struct zip *z, const struct zip_entry *from)
+static int zip_extract_entry(struct zip *z, const struct zip_entry *from)
 {
 	struct source_entry e;
-	int r = next_entry(z, z->plan, from, &e);
+	int r = zip_next_entry(z, z->plan, from, &e);
 
 	if (r == 0 && e.type == ENTRY_SYMLINK) {
-		r = read_target(z, from->size);
+		r = zip_read_target(z, from->size);
 		e.link = buf_slice(&z->target);
 	}
 	if (r == 0)
@@ -222,12 +222,12 @@ static int read_entry(struct zip *z, const struct zip_entry *from)
 	if (r < 0 || e.type != ENTRY_FILE)
 		return MIN(r, 0);
 	if (r > 0)
-		return copy(z, from->size, false);
-	r = copy(z, from->size, true);
+		return zip_copy(z, from->size, false);
+	r = zip_copy(z, from->size, true);
 	return r < 0 ? r : plan_end(z->plan);
 }
 
-static int read_all(struct zip *z)
+static int zip_read_all(struct zip *z)
 {
 	const uint8_t *p;
 	struct sums *sums;
@@ -241,7 +241,7 @@ static int read_all(struct zip *z)
 	ring_sums(z->ring, sums);
 	plan_sums(z->plan, sums);
 	for (size_t i = 0; r == 0 && i < z->dir.n; i++)
-		r = read_entry(z, &z->dir.v[i]);
+		r = zip_extract_entry(z, &z->dir.v[i]);
 	plan_sums(z->plan, NULL);
 	/* the last CRC is checked after the last byte */
 	n = r < 0 ? 0 : ring_peek(z->ring, &p);
@@ -279,7 +279,7 @@ int zip_read(int fd, struct feed_limits limits, struct plan *plan)
 		r = plan_reserve(plan, z->dir.unpacked);
 	feed_init(&z->feed, fd, z->dir.file_size, limits);
 	if (r == 0)
-		r = read_all(z);
+		r = zip_read_all(z);
 	zip_dir_done(&z->dir);
 	buf_done(&z->name);
 	buf_done(&z->target);

@@ -52,7 +52,7 @@ static int check_sizes(struct local *l, const struct zip_entry *e, const uint8_t
 	return 0;
 }
 
-static int check_header(struct local *l, struct zip_entry *e)
+static int local_check_header(struct local *l, struct zip_entry *e)
 {
 	uint8_t head[LOCAL_BYTES];
 	size_t name_n, extra_n;
@@ -156,7 +156,7 @@ int zip_check_local(struct zip_dir *d, struct verdict *v)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < d->n; i++)
-		r = check_header(&l, &d->v[i]);
+		r = local_check_header(&l, &d->v[i]);
 	if (r == 0)
 		r = check_order(&l);
 	buf_done(&l.name);

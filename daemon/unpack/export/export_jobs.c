@@ -220,7 +220,7 @@ static int open_snapshot(struct export_job *o, struct verdict *v)
 					  o->job.patch, v);
 }
 
-static int open_diff(struct export_job *o, struct verdict *v)
+static int export_open_diff(struct export_job *o, struct verdict *v)
 {
 	if (offending_init(&o->offending, o->job.allow, o->job.deny) < 0)
 		return bad_export(v, "allow", "it and deny are arrays of patterns");
@@ -308,7 +308,7 @@ static const struct export_verb export_verbs[] = {
 	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, export_open_nothing, NULL, run_bundle_check, report_bundle_check },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
 	{ "fold", fold_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_fold, NULL, run_fold, report_fold },
-	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_diff, NULL, run_snapshot, report_snapshot },
+	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, export_open_diff, NULL, run_snapshot, report_snapshot },
 };
 /* clang-format on */
 

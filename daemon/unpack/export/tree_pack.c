@@ -98,7 +98,7 @@ int tree_pack_check(const struct tree_pack_job *job, struct verdict *v)
 
 enum choice { OUTSIDE, ABOVE, CHOSEN };
 
-static enum choice choose(const struct tree_pack_job *job, const char *path)
+static enum choice pack_choose(const struct tree_pack_job *job, const char *path)
 {
 	enum choice best = job->npaths ? OUTSIDE : CHOSEN;
 
@@ -113,7 +113,7 @@ static enum choice choose(const struct tree_pack_job *job, const char *path)
 
 /* --- one entry ------------------------------------------------------------------------------------------ */
 
-static void skip(struct export *x, const char *path, enum omit_reason reason)
+static void pack_skip(struct export *x, const char *path, enum omit_reason reason)
 {
 	omitted_add(&x->report->skipped, path, omit_word(reason));
 }
@@ -129,7 +129,8 @@ static int fail_archive(struct export *x, const char *path)
 	return fail_as(x->v, "ARCHIVE_WRITER", path, "%s", what ? what : "unknown trouble");
 }
 
-static int put_header(struct export *x, const char *path, const struct stat *sb, const char *target)
+static int pack_put_header(struct export *x, const char *path, const struct stat *sb,
+			   const char *target)
 {
 	struct archive_entry *e = archive_entry_clear(x->entry);
 	int r;
@@ -148,7 +149,7 @@ static int put_header(struct export *x, const char *path, const struct stat *sb,
 	return r < ARCHIVE_WARN ? fail_archive(x, path) : 0;
 }
 
-static int put_data(struct export *x, const char *path, size_t n)
+static int pack_put_data(struct export *x, const char *path, size_t n)
 {
 	ssize_t put = archive_write_data(x->archive, x->piece, n);
 
@@ -156,7 +157,7 @@ static int put_data(struct export *x, const char *path, size_t n)
 }
 
 /* Up to n bytes; fewer at the end of the file, and what cannot be read ends it as well. */
-static size_t read_piece(struct sparse_reader *file, char *p, size_t n)
+static size_t pack_read_piece(struct sparse_reader *file, char *p, size_t n)
 {
 	size_t have = 0;
 
@@ -170,8 +171,8 @@ static size_t read_piece(struct sparse_reader *file, char *p, size_t n)
 	return have;
 }
 
-static void tell_change(struct export *x, const char *path, int fd, const struct stat *sb,
-			bool shrank)
+static void pack_note_change(struct export *x, const char *path, int fd, const struct stat *sb,
+			     bool shrank)
 {
 	struct stat after;
 	const char *how = NULL;
@@ -187,7 +188,7 @@ static void tell_change(struct export *x, const char *path, int fd, const struct
 		omitted_add(&x->report->changed, path, how);
 }
 
-static int put_content(struct export *x, const char *path, int fd, const struct stat *sb)
+static int pack_put_content(struct export *x, const char *path, int fd, const struct stat *sb)
 {
 	uint64_t left = (uint64_t)sb->st_size;
 	struct sparse_reader file;
@@ -197,20 +198,20 @@ static int put_content(struct export *x, const char *path, int fd, const struct 
 	sparse_reader_begin(&file, fd, left);
 	while (r == 0 && left) {
 		size_t n = (size_t)MIN(left, (uint64_t)PIECE);
-		size_t got = shrank ? 0 : read_piece(&file, x->piece, n);
+		size_t got = shrank ? 0 : pack_read_piece(&file, x->piece, n);
 
 		if (got < n) {
 			shrank = true;
 			memset(x->piece + got, 0, n - got);
 		}
-		r = put_data(x, path, n);
+		r = pack_put_data(x, path, n);
 		left -= n;
 	}
-	tell_change(x, path, fd, sb, shrank);
+	pack_note_change(x, path, fd, sb, shrank);
 	return r;
 }
 
-static int put_file(struct export *x, const struct tree_entry *e)
+static int pack_put_file(struct export *x, const struct tree_entry *e)
 {
 	/* O_NONBLOCK: there may be a FIFO by now */
 	_cleanup_(closep) int fd =
@@ -221,44 +222,44 @@ static int put_file(struct export *x, const struct tree_entry *e)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode)) {
-		skip(x, e->path, fd >= 0 || errno == ELOOP ? OMIT_CHANGING : OMIT_UNREADABLE);
+		pack_skip(x, e->path, fd >= 0 || errno == ELOOP ? OMIT_CHANGING : OMIT_UNREADABLE);
 		return 0;
 	}
 	if (!sparse_afford(&x->extra_left, &sb)) {
-		skip(x, e->path, OMIT_TOO_LARGE);
+		pack_skip(x, e->path, OMIT_TOO_LARGE);
 		return 0;
 	}
 	x->report->bytes += (uint64_t)sb.st_size;
 	if (x->report->bytes > x->job->bytes)
 		return refuse_over(x->v, "TOO_LARGE", e->path, x->job->bytes, x->report->bytes,
 				   "bytes of all files");
-	r = put_header(x, e->path, &sb, NULL);
+	r = pack_put_header(x, e->path, &sb, NULL);
 	if (r < 0)
 		return r;
 	x->report->files++;
-	return put_content(x, e->path, fd, &sb);
+	return pack_put_content(x, e->path, fd, &sb);
 }
 
-static int put_link(struct export *x, const struct tree_entry *e)
+static int pack_put_link(struct export *x, const struct tree_entry *e)
 {
 	ssize_t n = readlinkat(e->dir, e->leaf, x->piece, PATH_BYTES_MAX + 1);
 
 	if (n < 0 && errno == ENOENT)
 		return 0;
 	if (n < 0 || n > PATH_BYTES_MAX) {
-		skip(x, e->path, OMIT_CHANGING);
+		pack_skip(x, e->path, OMIT_CHANGING);
 		return 0;
 	}
 	x->piece[n] = '\0';
 	x->report->links++;
-	return put_header(x, e->path, &e->sb, x->piece);
+	return pack_put_header(x, e->path, &e->sb, x->piece);
 }
 
-static int on_visit(void *ctx, const struct tree_entry *e)
+static int pack_on_visit(void *ctx, const struct tree_entry *e)
 {
 	struct export *x = ctx;
 
-	switch (choose(x->job, e->path)) {
+	switch (pack_choose(x->job, e->path)) {
 	case OUTSIDE:
 		return 1;
 	case ABOVE:
@@ -267,25 +268,25 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 		break;
 	}
 	if (S_ISREG(e->sb.st_mode))
-		return put_file(x, e);
+		return pack_put_file(x, e);
 	if (S_ISLNK(e->sb.st_mode))
-		return put_link(x, e);
+		return pack_put_link(x, e);
 	if (!S_ISDIR(e->sb.st_mode)) {
-		skip(x, e->path, take_special(e->sb.st_mode));
+		pack_skip(x, e->path, take_special(e->sb.st_mode));
 		return 0;
 	}
 	if (x->job->files_only)
 		return 0;
 	x->report->directories++;
-	return put_header(x, e->path, &e->sb, NULL);
+	return pack_put_header(x, e->path, &e->sb, NULL);
 }
 
-static int on_omit(void *ctx, const char *path, enum omit_reason reason)
+static int pack_on_omit(void *ctx, const char *path, enum omit_reason reason)
 {
 	struct export *x = ctx;
 
-	if (choose(x->job, path) != OUTSIDE)
-		skip(x, path, reason);
+	if (pack_choose(x->job, path) != OUTSIDE)
+		pack_skip(x, path, reason);
 	return 0;
 }
 
@@ -319,7 +320,7 @@ int pack_format_parse(const char *word, enum pack_format *ret)
 	return -EINVAL;
 }
 
-static la_ssize_t on_write(struct archive *a, void *ctx, const void *p, size_t n)
+static la_ssize_t pack_on_write(struct archive *a, void *ctx, const void *p, size_t n)
 {
 	struct export *x = ctx;
 	int r;
@@ -336,7 +337,7 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *p, size_t n
 	return (la_ssize_t)n;
 }
 
-static int begin(struct export *x)
+static int pack_begin(struct export *x)
 {
 	const char *options = formats[x->job->format].options;
 
@@ -350,7 +351,7 @@ static int begin(struct export *x)
 	    archive_write_set_options(x->archive, options) != ARCHIVE_OK ||
 	    archive_write_set_bytes_per_block(x->archive, BLOCK) != ARCHIVE_OK ||
 	    archive_write_set_bytes_in_last_block(x->archive, 1) != ARCHIVE_OK ||
-	    archive_write_open(x->archive, x, NULL, on_write, NULL) != ARCHIVE_OK)
+	    archive_write_open(x->archive, x, NULL, pack_on_write, NULL) != ARCHIVE_OK)
 		return fail_archive(x, NULL);
 	return 0;
 }
@@ -360,23 +361,25 @@ static int put_lead(struct export *x)
 	const struct stat sb = { .st_mode = S_IFREG | 0600,
 				 .st_mtim.tv_sec = (time_t)(clock_real_ms() / 1000),
 				 .st_size = (off_t)x->job->lead_text.n };
-	int r = put_header(x, x->job->lead, &sb, NULL);
+	int r = pack_put_header(x, x->job->lead, &sb, NULL);
 
 	if (r == 0 && archive_write_data(x->archive, x->job->lead_text.p, x->job->lead_text.n) < 0)
 		r = fail_archive(x, x->job->lead);
 	return r;
 }
 
-static int run(struct export *x)
+static int pack_run(struct export *x)
 {
-	const struct tree_visitor visitor = { .visit = on_visit, .omit = on_omit, .ctx = x };
+	const struct tree_visitor visitor = { .visit = pack_on_visit,
+					      .omit = pack_on_omit,
+					      .ctx = x };
 	const struct tree_walk_options options = {
 		.gitignore = x->job->gitignore,
 		.without_git = x->job->gitignore,
 		.entries = x->job->entries,
 		.deadline_ms = x->job->deadline_ms,
 	};
-	int r = begin(x);
+	int r = pack_begin(x);
 
 	if (r == 0 && x->job->lead)
 		r = put_lead(x);
@@ -400,7 +403,7 @@ int tree_pack_write(const struct tree_pack_job *job, int out, struct tree_pack_r
 	int r;
 
 	*report = (struct tree_pack_report){ 0 };
-	r = run(&x);
+	r = pack_run(&x);
 	archive_write_free(x.archive);
 	archive_entry_free(x.entry);
 	free(x.piece);

@@ -45,7 +45,7 @@ struct extract_keeper {
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
 /* We open archives; a directory in the sandbox is opened as its user. */
-static int open_source(const struct job_source *s, const struct user *user)
+static int extract_open_source(const struct job_source *s, const struct user *user)
 {
 	int fd;
 
@@ -57,7 +57,7 @@ static int open_source(const struct job_source *s, const struct user *user)
 	return fd;
 }
 
-static int open_sources(struct extract_keeper *k, const struct user *user)
+static int extract_open_sources(struct extract_keeper *k, const struct user *user)
 {
 	const struct unpack_job *j = k->x.job;
 
@@ -66,7 +66,7 @@ static int open_sources(struct extract_keeper *k, const struct user *user)
 
 		if (s->file)
 			continue;
-		k->x.archives[i] = open_source(s, user);
+		k->x.archives[i] = extract_open_source(s, user);
 		if (k->x.archives[i] < 0 && errno == ENOENT && s->has_digest) {
 			sha256_text(&s->digest, k->v.digest);
 			return refuse(&k->v, "ARCHIVE_NOT_FOUND", NULL,
@@ -94,7 +94,7 @@ static int open_manifests(struct extract_keeper *k)
 	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;
 }
 
-static int open_list(struct extract_keeper *k)
+static int extract_open_list(struct extract_keeper *k)
 {
 	const char *dir = k->x.job->delivered;
 	int r;
@@ -105,7 +105,7 @@ static int open_list(struct extract_keeper *k)
 	return r < 0 ? fail_with(&k->v, r, dir, "making the list of what is delivered") : 0;
 }
 
-static int open_all(struct extract_keeper *k)
+static int extract_open_all(struct extract_keeper *k)
 {
 	const struct unpack_job *j = k->x.job;
 	struct user user;
@@ -114,7 +114,7 @@ static int open_all(struct extract_keeper *k)
 	if (r == 0)
 		r = recover_target(j->target, &user, j->manifest, &k->v);
 	if (r == 0)
-		r = open_sources(k, &user);
+		r = extract_open_sources(k, &user);
 	if (r == 0)
 		r = open_manifests(k);
 	if (r == 0)
@@ -122,7 +122,7 @@ static int open_all(struct extract_keeper *k)
 	if (r == 0)
 		r = target_make_stage(&k->x.where, &k->v);
 	if (r == 0 && j->delivered)
-		r = open_list(k);
+		r = extract_open_list(k);
 	/* path by path every file gets another time of change */
 	if (r == 0 && j->baseline && k->x.where.whole)
 		r = snapshot_dir_open_snapshot(&k->x.seed, j->baseline, 0, NULL, &k->v);
@@ -131,7 +131,7 @@ static int open_all(struct extract_keeper *k)
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
-static void work(void *ctx, int answer)
+static void keeper_fork_worker(void *ctx, int answer)
 {
 	struct extract_keeper *k = ctx;
 
@@ -151,13 +151,13 @@ static int start_worker(struct extract_keeper *k)
 	fflush(stdout);
 	k->to = go[1];
 	k->x.go = go[0];
-	r = worker_process_start(&k->worker, work, k, &k->v);
+	r = worker_process_start(&k->worker, keeper_fork_worker, k, &k->v);
 	close(go[0]);
 	return r;
 }
 
 /* The worker's next line, until the time (0: no limit); it stays valid until the next call. */
-static int hear(struct extract_keeper *k, uint64_t until, struct slice *line)
+static int extract_hear(struct extract_keeper *k, uint64_t until, struct slice *line)
 {
 	struct buf *heard = &k->worker.heard;
 
@@ -181,15 +181,15 @@ static int hear(struct extract_keeper *k, uint64_t until, struct slice *line)
 	}
 }
 
-static int put_line(struct slice line)
+static int keeper_put_line(struct slice line)
 {
 	return file_write_all(STDOUT_FILENO, line.p, line.n);
 }
 
 /* The worker's last line is the job's. */
-static int give_up(struct slice line)
+static int extract_give_up(struct slice line)
 {
-	put_line(line);
+	keeper_put_line(line);
 	return slice_starts(line, "{\"refused\"") ? UNPACK_REFUSED : UNPACK_FAILED;
 }
 
@@ -203,7 +203,7 @@ static int await_commit(struct extract_keeper *k, struct slice staged)
 
 	if (!k->x.job->confirm)
 		return 0;
-	if (put_line(staged) < 0)
+	if (keeper_put_line(staged) < 0)
 		return 1;
 	r = job_line(k->in, &word);
 	return r > 0 && slice_is(word, "commit") ? 0 : 1;
@@ -221,9 +221,9 @@ static int commit(struct extract_keeper *k)
 	if (write(k->to, "g", 1) != 1 && errno != EPIPE)
 		r = fail_with(&k->v, -errno, NULL, "the worker");
 	if (r == 0)
-		r = hear(k, 0, &line);
+		r = extract_hear(k, 0, &line);
 	if (r == 0 && !slice_starts(line, "{\"done\""))
-		return give_up(line);
+		return extract_give_up(line);
 	if (r == 0 && k->x.where.whole)
 		r = target_rename(&k->x.where, &k->v);
 	if (r < 0)
@@ -233,29 +233,29 @@ static int commit(struct extract_keeper *k)
 		return -EIO;
 	if (k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
 		return fail_with(&k->v, -errno, NULL, "the manifest");
-	put_line(line);
+	keeper_put_line(line);
 	return UNPACK_DONE;
 }
 
 /* The exit code; negative: the verdict says why. */
-static int run(struct extract_keeper *k)
+static int keeper_run(struct extract_keeper *k)
 {
 	struct slice line;
-	int r = open_all(k);
+	int r = extract_open_all(k);
 
 	if (r == 0)
 		r = start_worker(k);
 	if (r == 0)
-		r = hear(k, clock_mono_ms() + 1000 * k->x.job->limits.seconds, &line);
+		r = extract_hear(k, clock_mono_ms() + 1000 * k->x.job->limits.seconds, &line);
 	if (r < 0)
 		return r;
 	if (!slice_starts(line, "{\"staged\""))
-		return give_up(line);
+		return extract_give_up(line);
 	return await_commit(k, line) > 0 ? UNPACK_NOT_CONFIRMED : commit(k);
 }
 
 /* After any end of the worker: the log is finished or undone. If that fails, all stays for the next job. */
-static void clean_stage(struct extract_keeper *k)
+static void extract_clean_stage(struct extract_keeper *k)
 {
 	struct extract_target *p = &k->x.where;
 
@@ -276,11 +276,11 @@ static void clean_stage(struct extract_keeper *k)
 	target_remove_stage(p);
 }
 
-static void clean_up(struct extract_keeper *k)
+static void extract_clean_up(struct extract_keeper *k)
 {
 	closep(&k->to);
 	worker_process_end(&k->worker);
-	clean_stage(k);
+	extract_clean_stage(k);
 	if (k->new_path && !k->committed)
 		unlink(k->new_path);
 	for (size_t i = 0; i < k->x.job->n; i++)
@@ -312,11 +312,11 @@ enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
 		k.x.archives[i] = -1;
 	keeper_signals();
-	code = run(&k);
-	clean_up(&k);
+	code = keeper_run(&k);
+	extract_clean_up(&k);
 	if (code >= 0)
 		return (enum unpack_exit)code;
 	report_verdict(&line, &k.v);
-	put_line(buf_slice(&line));
+	keeper_put_line(buf_slice(&line));
 	return report_exit(&k.v);
 }

@@ -33,7 +33,7 @@ struct finishing {
 };
 
 /* In a process of the tree's user: one of enum recovered. */
-static int finish(void *ctx)
+static int recover_finish(void *ctx)
 {
 	const struct finishing *f = ctx;
 	int dirs[] = { f->stage, f->target, -1 };
@@ -51,11 +51,11 @@ static int finish(void *ctx)
 enum recovered recover_stage(const struct user *user, int stage, int target)
 {
 	struct finishing f = { user, stage, target };
-	int code = worker_process_run(finish, &f);
+	int code = worker_process_run(recover_finish, &f);
 
 	/* once more if it is killed: its work can be repeated */
 	if (code == WORKER_KILLED)
-		code = worker_process_run(finish, &f);
+		code = worker_process_run(recover_finish, &f);
 	return code >= 0 && code <= RECOVERED_KEEP ? (enum recovered)code : RECOVERED_KEEP;
 }
 
@@ -83,7 +83,7 @@ static void remove_stage(struct stage_search *s, int dir, const char *name)
 }
 
 /* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
-static int take(struct stage_search *s, int dir, const char *name, bool ours)
+static int recover_take(struct stage_search *s, int dir, const char *name, bool ours)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 	struct stat sb;
@@ -106,7 +106,7 @@ static int take(struct stage_search *s, int dir, const char *name, bool ours)
 static int on_stage(struct stage_search *s, int dir, const char *name)
 {
 	bool ours = !s->beside || target_is_stage(s->where, name);
-	_cleanup_(closep) int fd = take(s, dir, name, ours);
+	_cleanup_(closep) int fd = recover_take(s, dir, name, ours);
 	struct stat sb;
 
 	if (fd < 0)

@@ -56,7 +56,7 @@ void target_close(struct extract_target *p)
 /* --- the way ---------------------------------------------------------------------------------------------- */
 
 /* The path with the links on the way followed; the last component is checked later, and is no link. */
-static int resolve(const char *target, char **ret, struct verdict *v)
+static int target_resolve(const char *target, char **ret, struct verdict *v)
 {
 	_cleanup_(freep) char *path = xstrdup(target), *parent = NULL;
 	size_t n = strlen(path);
@@ -87,7 +87,7 @@ static bool is_trusted(const struct stat *sb)
 }
 
 /* Goes down to the directory that holds the last component. */
-static int walk(struct extract_target *p)
+static int target_walk(struct extract_target *p)
 {
 	_cleanup_(closep) int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char *at = p->path + 1;
@@ -117,7 +117,7 @@ static int walk(struct extract_target *p)
 	return 0;
 }
 
-static bool is_empty(int dir)
+static bool dir_is_empty(int dir)
 {
 	_cleanup_(held_list_closep) DIR *d = held_list(dir);
 	int n = 0;
@@ -135,7 +135,7 @@ static bool is_mount(int dir)
 	       (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-static int open_target(struct extract_target *p, struct verdict *v)
+static int target_open_dir(struct extract_target *p, struct verdict *v)
 {
 	struct stat sb;
 
@@ -151,7 +151,7 @@ static int open_target(struct extract_target *p, struct verdict *v)
 		return fail_as(v, "TARGET_NOT_DIRECTORY", NULL, "the target is not a directory");
 	if (p->target < 0 || fstat(p->target, &sb) < 0)
 		return fail_with(v, p->target < 0 ? p->target : -errno, NULL, "opening the target");
-	p->whole = *p->name && is_empty(p->target) && !is_mount(p->target);
+	p->whole = *p->name && dir_is_empty(p->target) && !is_mount(p->target);
 	p->target_mode = sb.st_mode & 0777;
 	return 0;
 }
@@ -163,15 +163,15 @@ int target_open(struct extract_target *p, const char *target, const struct user 
 
 	*p = (struct extract_target){ .parent = -1, .target = -1, .stage = -1, .user = *user };
 	user_enter(user);
-	r = resolve(target, &p->path, v);
+	r = target_resolve(target, &p->path, v);
 	user_leave(user);
 	if (r < 0)
 		return r;
-	r = walk(p);
+	r = target_walk(p);
 	if (r < 0)
 		return fail_with(v, r, NULL, "the way to the target");
 	user_enter(user);
-	r = open_target(p, v);
+	r = target_open_dir(p, v);
 	user_leave(user);
 	return r;
 }
@@ -264,7 +264,7 @@ void target_remove_stage(struct extract_target *p)
 }
 
 /* The stage belongs to the tree's user, who may have put something else in it: it must be a directory of his. */
-static int check_tree(struct extract_target *p, struct stat *sb)
+static int target_check_tree(struct extract_target *p, struct stat *sb)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(p->stage, "tree");
 
@@ -282,7 +282,7 @@ int target_rename(struct extract_target *p, struct verdict *v)
 
 	target_enter(p);
 	/* Compared again after the rename: the tree's user can replace "tree" in between. */
-	r = check_tree(p, &before);
+	r = target_check_tree(p, &before);
 	if (r == 0 && renameat(p->stage, "tree", p->parent, p->name) < 0)
 		r = -errno;
 	if (r == 0 && (fstatat(p->parent, p->name, &after, AT_SYMLINK_NOFOLLOW) < 0 ||

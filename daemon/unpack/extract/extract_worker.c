@@ -53,7 +53,8 @@ static struct feed_limits stream_limits(const struct plan_limits *l)
 				     l->ratio };
 }
 
-static int read_entries(struct plan *p, const struct job_source *s, int fd, struct intact *intact)
+static int extract_read_entries(struct plan *p, const struct job_source *s, int fd,
+				struct intact *intact)
 {
 	_cleanup_(source_closep) struct source *src = NULL;
 	enum source_format format;
@@ -73,9 +74,9 @@ static int read_archive(struct plan *p, const struct job_source *s, int fd)
 	int r;
 
 	if (!s->has_digest)
-		return read_entries(p, s, fd, NULL);
+		return extract_read_entries(p, s, fd, NULL);
 	intact_begin(&intact, &s->digest);
-	r = read_entries(p, s, fd, &intact);
+	r = extract_read_entries(p, s, fd, &intact);
 	return intact_end(&intact, fd, r, p->v);
 }
 
@@ -90,7 +91,7 @@ static bool must_keep(struct plan *p, const struct job_source *s)
 	       manifest_find(&p->m, slice_of(name.path)) >= 0;
 }
 
-static int put_file(struct plan *p, const struct job_source *s, struct outcome *out)
+static int extract_put_file(struct plan *p, const struct job_source *s, struct outcome *out)
 {
 	struct slice content = buf_slice(&s->content);
 	struct source_entry e = {
@@ -124,7 +125,7 @@ static int read_source(struct extract *x, struct plan *p, size_t i, struct summa
 	int r;
 
 	if (s->file)
-		return put_file(p, s, &sum->outcome);
+		return extract_put_file(p, s, &sum->outcome);
 	r = set_into(p, s, &x->into);
 	if (x->job->skills) {
 		skills_aside(i, x->aside);
@@ -161,7 +162,7 @@ static int finish_root(struct extract *x, struct plan *p, int tree)
 	return fchmod(tree, mode) < 0 ? fail_with(p->v, -errno, NULL, "the mode of the tree") : 0;
 }
 
-static int fill(struct extract *x, struct plan *p, struct summary *sum)
+static int extract_fill(struct extract *x, struct plan *p, struct summary *sum)
 {
 	_cleanup_(closep) int tree = -1;
 	_cleanup_(stage_done) struct stage s;
@@ -191,7 +192,7 @@ static int fill(struct extract *x, struct plan *p, struct summary *sum)
 
 /* --- telling --------------------------------------------------------------------------------------------- */
 
-static void put_line(struct extract *x, struct buf *b)
+static void worker_put_line(struct extract *x, struct buf *b)
 {
 	file_write_all(x->to_keeper, b->data, b->len);
 	buf_reset(b);
@@ -244,10 +245,10 @@ static uint64_t count_entries(const struct manifest *m)
 	return n;
 }
 
-static int prepare(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
+static int extract_prepare(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
 {
 	struct err e;
-	int r = fill(x, p, sum);
+	int r = extract_fill(x, p, sum);
 
 	if (r == 0 && !x->where.whole)
 		r = read_old(x, p, c->old);
@@ -262,7 +263,7 @@ static int prepare(struct extract *x, struct plan *p, struct commit *c, struct s
 	return r < 0 ? r : write_manifest(x, p, &sum->manifest);
 }
 
-static int apply(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
+static int extract_apply(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
 {
 	struct err e;
 	int r = commit_apply(c, &sum->outcome, &e);
@@ -272,7 +273,7 @@ static int apply(struct extract *x, struct plan *p, struct commit *c, struct sum
 	return r > 0 ? write_manifest(x, p, &sum->manifest) : 0;
 }
 
-static int run(struct extract *x, struct plan *p, struct buf *line)
+static int worker_run(struct extract *x, struct plan *p, struct buf *line)
 {
 	struct manifest old;
 	struct summary sum = { 0 };
@@ -291,17 +292,17 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 	int r;
 
 	manifest_init(&old, 16 * UNPACK_ENTRIES_MAX);
-	r = prepare(x, p, &c, &sum);
+	r = extract_prepare(x, p, &c, &sum);
 	if (r < 0)
 		return r;
 	report_summary(line, "staged", &sum);
-	put_line(x, line);
+	worker_put_line(x, line);
 	if (await_go(x) < 0)
 		_exit(UNPACK_NOT_CONFIRMED);
-	r = apply(x, p, &c, &sum);
+	r = extract_apply(x, p, &c, &sum);
 	if (r == 0) {
 		report_summary(line, "done", &sum);
-		put_line(x, line);
+		worker_put_line(x, line);
 	}
 	return r;
 }
@@ -331,9 +332,10 @@ void extract_worker_run(struct extract *x)
 	p.links = x->job->links;
 	p.target = x->job->target;
 	p.m.v[0].implied = 1;
-	if (confine_worker(&x->where.user, &reach, largest, &v) < 0 || run(x, &p, &line) < 0) {
+	if (confine_worker(&x->where.user, &reach, largest, &v) < 0 ||
+	    worker_run(x, &p, &line) < 0) {
 		report_verdict(&line, &v);
-		put_line(x, &line);
+		worker_put_line(x, &line);
 	}
 	_exit(report_exit(&v));
 }

@@ -29,7 +29,7 @@ void skills_aside(size_t i, char into[SKILL_ASIDE_SIZE])
 
 /* --- a directory as a source ------------------------------------------------------------------------------ */
 
-static int copy_bytes(struct plan *p, int fd, uint64_t size)
+static int skill_copy_bytes(struct plan *p, int fd, uint64_t size)
 {
 	char piece[COPY_PIECE];
 
@@ -61,10 +61,11 @@ static int copy_file(struct plan *p, struct source_entry *e, int dir, const char
 		return fail_with(p->v, -errno, leaf, "reading a skill");
 	e->size = (uint64_t)sb.st_size;
 	r = plan_entry(p, e);
-	return r == 0 ? copy_bytes(p, fd, e->size) : r;
+	return r == 0 ? skill_copy_bytes(p, fd, e->size) : r;
 }
 
-static int visit(void *ctx, const char *path, int dir, const char *leaf, const struct stat *sb)
+static int skill_visit(void *ctx, const char *path, int dir, const char *leaf,
+		       const struct stat *sb)
 {
 	struct plan *p = ctx;
 	char target[PATH_BYTES_MAX];
@@ -91,7 +92,7 @@ static int visit(void *ctx, const char *path, int dir, const char *leaf, const s
 
 int skills_copy(struct plan *p, int dir)
 {
-	int r = held_walk(dir, visit, p);
+	int r = held_walk(dir, skill_visit, p);
 
 	/* a walk that fails by itself has no verdict yet */
 	return r < 0 && p->v->kind == VERDICT_NONE ? fail_with(p->v, r, NULL, "reading a skill") :
@@ -117,7 +118,7 @@ static int refuse_unusable(struct plan *p, const struct skill_report *r, const c
 	return refuse(p->v, "SKILL_INVALID", path, "the skill cannot be used");
 }
 
-static bool known(const struct skills *s, const char *name)
+static bool skills_know(const struct skills *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->names[i], name) == 0)
@@ -125,18 +126,18 @@ static bool known(const struct skills *s, const char *name)
 	return false;
 }
 
-static void add_name(struct skills *s, const char *name)
+static void skills_add_name(struct skills *s, const char *name)
 {
 	*GROW(s->names, s->n) = xstrdup(name);
 }
 
-static int move(struct skills *s, struct plan *p, int tree, uint32_t node, const char *name)
+static int skill_move(struct skills *s, struct plan *p, int tree, uint32_t node, const char *name)
 {
 	char path[PATH_BYTES_MAX + 1];
 	const char *from = manifest_path(&p->m, node, path);
 	int r;
 
-	if (known(s, name))
+	if (skills_know(s, name))
 		return refuse(p->v, "NAME_COLLISION", name, "two skills have this name");
 	if (renameat(tree, from, tree, name) < 0)
 		return fail_with(p->v, -errno, name, "placing a skill");
@@ -148,7 +149,7 @@ static int move(struct skills *s, struct plan *p, int tree, uint32_t node, const
 			      PATH_BYTES_MAX);
 	if (r < 0)
 		return fail_with(p->v, r, name, "placing a skill");
-	add_name(s, name);
+	skills_add_name(s, name);
 	return 0;
 }
 
@@ -176,7 +177,7 @@ static int place_one(struct skills *s, struct plan *p, int tree, uint32_t node,
 	if (!good_name(name))
 		return refuse(p->v, "SKILL_INVALID", dir_name ? dir_name : "SKILL.md",
 			      "the skill has no name that a directory can have");
-	ret = move(s, p, tree, node, name);
+	ret = skill_move(s, p, tree, node, name);
 	if (ret < 0)
 		return ret;
 	w.comma = buf_len(&s->report) > 0;
@@ -245,8 +246,8 @@ int skills_install(struct skills *s, struct plan *p, int tree, const struct unpa
 	for (size_t i = 0; r == 0 && i < job->n; i++)
 		r = place_source(s, p, tree, i);
 	for (size_t i = 0; r == 0 && i < job->nremove; i++)
-		if (!known(s, job->remove[i]))
-			add_name(s, job->remove[i]);
+		if (!skills_know(s, job->remove[i]))
+			skills_add_name(s, job->remove[i]);
 	return r;
 }
 

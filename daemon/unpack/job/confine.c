@@ -59,7 +59,7 @@ void user_leave(const struct user *i)
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
-static void set_limits(uint64_t file_max)
+static void worker_set_limits(uint64_t file_max)
 {
 	struct sched_param param = { 0 };
 
@@ -119,7 +119,7 @@ int confine_worker(const struct user *i, const struct reach *reach, uint64_t fil
 	/* not dumpable: it holds descriptors that its user must not get */
 	r = confine_self_bind(parent);
 	if (r == 0) {
-		set_limits(file_max);
+		worker_set_limits(file_max);
 		r = keep_reach(reach);
 	}
 	if (r >= 0)

@@ -138,7 +138,7 @@ static int leftovers_remove_ipc(void *ctx)
 /* --- files --------------------------------------------------------------------------------------------------- */
 
 /* dir/name is the path, or above it. */
-static bool leads_to(const char *dir, const char *name, const char *path)
+static bool leftover_leads_to(const char *dir, const char *name, const char *path)
 {
 	size_t nd = strlen(dir), nn = strlen(name);
 
@@ -159,7 +159,8 @@ static bool leftover_is_kept(const struct leftovers_job *j, const char *dir, con
 		_cleanup_(freep) char *path = NULL;
 
 		/* what cannot be read could be anything */
-		kept = jstr_decode(v, PATH_BYTES_MAX, &path) < 0 || leads_to(dir, name, path);
+		kept = jstr_decode(v, PATH_BYTES_MAX, &path) < 0 ||
+		       leftover_leads_to(dir, name, path);
 	}
 	return kept;
 }

@@ -82,7 +82,7 @@ static int job_members(struct slice text, const struct jfield *fields, const cha
 
 /* --- sources ---------------------------------------------------------------------------------------------- */
 
-static int bad_member(struct err *e, const char *prefix, const char *field, const char *what)
+static int job_bad_member(struct err *e, const char *prefix, const char *field, const char *what)
 {
 	char path[96];
 
@@ -94,12 +94,12 @@ static int source_content(struct job_source *s, const struct raw_source *raw, co
 			  struct err *e)
 {
 	if (!raw->text == !raw->base64)
-		return bad_member(e, prefix, "text", "one of text and base64 is needed");
+		return job_bad_member(e, prefix, "text", "one of text and base64 is needed");
 	s->content.max = UNPACK_JOB_MAX;
 	if (raw->text)
 		return buf_puts(&s->content, raw->text);
 	return base64_decode(slice_of(raw->base64), &s->content) < 0 ?
-		       bad_member(e, prefix, "base64", "it is not base64") :
+		       job_bad_member(e, prefix, "base64", "it is not base64") :
 		       0;
 }
 
@@ -108,25 +108,28 @@ static int source_check(struct job_source *s, const struct raw_source *raw, cons
 			struct err *e)
 {
 	if (!!s->archive + !!s->file + !!s->directory != 1)
-		return bad_member(e, prefix, "archive",
-				  "one of archive, directory and file is needed");
+		return job_bad_member(e, prefix, "archive",
+				      "one of archive, directory and file is needed");
 	if (s->directory && !raw->skill)
-		return bad_member(e, prefix, "directory",
-				  "only skills are copied from directories");
+		return job_bad_member(e, prefix, "directory",
+				      "only skills are copied from directories");
 	if (!s->archive && (raw->format || s->strip || raw->digest))
-		return bad_member(e, prefix, "format", "digest, format and strip are for archives");
+		return job_bad_member(e, prefix, "format",
+				      "digest, format and strip are for archives");
 	s->has_digest = raw->digest != NULL;
 	if (raw->digest && sha256_parse(slice_of(raw->digest), &s->digest) < 0)
-		return bad_member(e, prefix, "digest", "not sha256: and 64 hex digits");
+		return job_bad_member(e, prefix, "digest", "not sha256: and 64 hex digits");
 	if (s->into && (s->file || raw->skill))
-		return bad_member(e, prefix, "into", "neither for files nor for skills");
+		return job_bad_member(e, prefix, "into", "neither for files nor for skills");
 	if (!s->file && (raw->text || raw->base64 || s->executable || s->overwrite || s->renew))
-		return bad_member(e, prefix, "archive",
-				  "text, base64, executable, overwrite and renew are for files");
+		return job_bad_member(
+			e, prefix, "archive",
+			"text, base64, executable, overwrite and renew are for files");
 	if (raw->format)
 		s->format = format_by_name(raw->format);
 	if (raw->format && s->format == FORMAT_NONE)
-		return bad_member(e, prefix, "format", "not one of tar, tar.gz, tar.zst and zip");
+		return job_bad_member(e, prefix, "format",
+				      "not one of tar, tar.gz, tar.zst and zip");
 	return s->file ? source_content(s, raw, prefix, e) : 0;
 }
 
@@ -139,18 +142,18 @@ static int job_source(struct unpack_job *j, struct jval v, struct err *e)
 
 	snprintf(prefix, sizeof(prefix), "sources[%zu].", j->n);
 	if (j->n == UNPACK_SOURCES_MAX)
-		return bad_member(e, "", "sources", "too many");
+		return job_bad_member(e, "", "sources", "too many");
 	if (v.type != J_OBJECT)
-		return bad_member(e, prefix, "", "not an object");
+		return job_bad_member(e, prefix, "", "not an object");
 	r = job_members(v.raw, source_fields, prefix, &raw, e);
 	if (r < 0)
 		return r;
 	/* Owned by the job from here on, whatever the checks say. */
 	j->sources[j->n++] = raw.source;
 	if (!first && raw.skill != j->skills)
-		r = bad_member(e, prefix, "skill", "for all sources or for none");
+		r = job_bad_member(e, prefix, "skill", "for all sources or for none");
 	else if (!first && raw.source.strip == STRIP_AUTO)
-		r = bad_member(e, prefix, "strip", "found out for the first source only");
+		r = job_bad_member(e, prefix, "strip", "found out for the first source only");
 	j->skills = raw.skill;
 	if (r == 0)
 		r = source_check(&j->sources[j->n - 1], &raw, prefix, e);
@@ -169,7 +172,7 @@ static int job_sources(struct slice text, struct unpack_job *j, struct err *e)
 
 	j->sources = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->sources));
 	if (!jiter_init(&it, (struct jval){ J_ARRAY, text }))
-		return bad_member(e, "", "sources", "not an array");
+		return job_bad_member(e, "", "sources", "not an array");
 	while (r == 0 && jiter_next(&it, NULL, &v))
 		r = job_source(j, v, e);
 	return r;
@@ -183,15 +186,15 @@ static int job_removals(struct slice text, struct unpack_job *j, struct err *e)
 	if (!text.n)
 		return 0;
 	if (j->n && !j->skills)
-		return bad_member(e, "", "removeSkills", "only with sources that are skills");
+		return job_bad_member(e, "", "removeSkills", "only with sources that are skills");
 	j->skills = true;
 	j->remove = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->remove));
 	jiter_init(&it, (struct jval){ J_ARRAY, text });
 	while (jiter_next(&it, NULL, &v)) {
 		if (j->nremove == UNPACK_SOURCES_MAX)
-			return bad_member(e, "", "removeSkills", "too many");
+			return job_bad_member(e, "", "removeSkills", "too many");
 		if (jstr_decode(v, NAME_BYTES_MAX, &j->remove[j->nremove]) < 0)
-			return bad_member(e, "", "removeSkills", "not an array of names");
+			return job_bad_member(e, "", "removeSkills", "not an array of names");
 		j->nremove++;
 	}
 	return 0;
@@ -209,7 +212,7 @@ static int job_links(struct unpack_job *j, const char *word, struct err *e)
 			return 0;
 		}
 	}
-	return word ? bad_member(e, "", "links", "not one of refuse, skip and keep-inside") : 0;
+	return word ? job_bad_member(e, "", "links", "not one of refuse, skip and keep-inside") : 0;
 }
 
 static int job_check(struct unpack_job *j, const struct raw_job *raw, struct err *e)
@@ -217,11 +220,11 @@ static int job_check(struct unpack_job *j, const struct raw_job *raw, struct err
 	int r;
 
 	if (j->target[0] != '/')
-		return bad_member(e, "", "target", "not an absolute path");
+		return job_bad_member(e, "", "target", "not an absolute path");
 	if (raw->mode && strcmp(raw->mode, "replace") != 0 && strcmp(raw->mode, "merge") != 0)
-		return bad_member(e, "", "mode", "not one of replace and merge");
+		return job_bad_member(e, "", "mode", "not one of replace and merge");
 	if (j->gid >= 0 && j->uid < 0)
-		return bad_member(e, "", "gid", "without uid");
+		return job_bad_member(e, "", "gid", "without uid");
 	j->merge = raw->mode && strcmp(raw->mode, "merge") == 0;
 	j->gid = j->gid < 0 ? j->uid : j->gid;
 	r = job_links(j, raw->links, e);

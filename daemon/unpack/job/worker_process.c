@@ -23,14 +23,14 @@
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int sig)
+static void keeper_on_signal(int sig)
 {
 	interrupted = sig;
 }
 
 void keeper_signals(void)
 {
-	struct sigaction act = { .sa_handler = on_signal };
+	struct sigaction act = { .sa_handler = keeper_on_signal };
 
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
@@ -38,7 +38,7 @@ void keeper_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int reap(pid_t pid)
+static int worker_reap(pid_t pid)
 {
 	int status = 0;
 
@@ -52,7 +52,7 @@ int worker_process_run(int (*work)(void *ctx), void *ctx)
 
 	if (pid == 0)
 		_exit(work(ctx));
-	return pid < 0 ? -errno : reap(pid);
+	return pid < 0 ? -errno : worker_reap(pid);
 }
 
 int worker_process_start(struct worker_process *w, void (*work)(void *ctx, int answer), void *ctx,
@@ -101,7 +101,7 @@ int worker_process_wait(struct worker_process *w)
 
 	closep(&w->from);
 	if (w->pid > 0)
-		code = reap(w->pid);
+		code = worker_reap(w->pid);
 	w->pid = 0;
 	return code;
 }
@@ -129,7 +129,7 @@ void worker_process_end(struct worker_process *w)
 	closep(&w->from);
 	if (w->pid > 0) {
 		kill(w->pid, SIGKILL);
-		reap(w->pid);
+		worker_reap(w->pid);
 	}
 	w->pid = 0;
 	buf_done(&w->heard);

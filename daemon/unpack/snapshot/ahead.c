@@ -45,7 +45,7 @@ struct ahead {
 	struct ahead_item items[AHEAD_ITEMS];
 };
 
-static struct ahead_item *at(struct ahead *a, unsigned number)
+static struct ahead_item *ahead_at(struct ahead *a, unsigned number)
 {
 	return &a->items[number % AHEAD_ITEMS];
 }
@@ -69,7 +69,7 @@ static enum ahead_state read_one(struct ahead_item *i, struct packer *packer)
 static struct ahead_item *claim(struct ahead *a)
 {
 	while (a->next != a->last) {
-		struct ahead_item *i = at(a, a->next++);
+		struct ahead_item *i = ahead_at(a, a->next++);
 
 		if (i->state != AHEAD_TODO)
 			continue;
@@ -80,7 +80,7 @@ static struct ahead_item *claim(struct ahead *a)
 }
 
 /* With the lock, which is let go meanwhile. */
-static void work(struct ahead *a, struct ahead_item *i, struct packer *packer)
+static void ahead_work(struct ahead *a, struct ahead_item *i, struct packer *packer)
 {
 	enum ahead_state state;
 
@@ -92,7 +92,7 @@ static void work(struct ahead *a, struct ahead_item *i, struct packer *packer)
 
 /* --- the threads ------------------------------------------------------------------------------------------ */
 
-static void *run(void *arg)
+static void *ahead_run(void *arg)
 {
 	struct packer packer = { 0 };
 	struct ahead *a = arg;
@@ -105,7 +105,7 @@ static void *run(void *arg)
 			pthread_cond_wait(&a->given, &a->lock);
 			continue;
 		}
-		work(a, i, &packer);
+		ahead_work(a, i, &packer);
 		pthread_cond_signal(&a->done);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -121,17 +121,17 @@ static unsigned processors(void)
 }
 
 /* Without any the walker does all. */
-static void start(struct ahead *a)
+static void ahead_start(struct ahead *a)
 {
 	unsigned n = MIN(processors() - 1, AHEAD_THREADS_MAX);
 
 	a->started = true;
 	while (a->nthreads < n &&
-	       thread_start_sized(&a->threads[a->nthreads], THREAD_STACK, run, a) == 0)
+	       thread_start_sized(&a->threads[a->nthreads], THREAD_STACK, ahead_run, a) == 0)
 		a->nthreads++;
 }
 
-static void stop(struct ahead *a)
+static void ahead_stop(struct ahead *a)
 {
 	pthread_mutex_lock(&a->lock);
 	a->stopped = true;
@@ -174,7 +174,7 @@ bool ahead_has_room(const struct ahead *a, uint64_t bytes)
 
 struct ahead_item *ahead_put(struct ahead *a, const char *path, int fd, const struct stat *sb)
 {
-	struct ahead_item *i = at(a, a->last);
+	struct ahead_item *i = ahead_at(a, a->last);
 	uint64_t bytes;
 
 	i->path = xstrdup(path);
@@ -192,7 +192,7 @@ struct ahead_item *ahead_put(struct ahead *a, const char *path, int fd, const st
 
 void ahead_go(struct ahead *a)
 {
-	bool todo = at(a, a->last)->state == AHEAD_TODO;
+	bool todo = ahead_at(a, a->last)->state == AHEAD_TODO;
 
 	pthread_mutex_lock(&a->lock);
 	a->last++;
@@ -200,19 +200,19 @@ void ahead_go(struct ahead *a)
 		pthread_cond_signal(&a->given);
 	pthread_mutex_unlock(&a->lock);
 	if (!a->started && a->last - a->first >= AHEAD_START)
-		start(a);
+		ahead_start(a);
 }
 
 struct ahead_item *ahead_first(struct ahead *a)
 {
-	struct ahead_item *first = at(a, a->first);
+	struct ahead_item *first = ahead_at(a, a->first);
 
 	pthread_mutex_lock(&a->lock);
 	while (first->state == AHEAD_TODO || first->state == AHEAD_BUSY) {
 		struct ahead_item *i = claim(a);
 
 		if (i)
-			work(a, i, &a->packer);
+			ahead_work(a, i, &a->packer);
 		else
 			pthread_cond_wait(&a->done, &a->lock);
 	}
@@ -221,7 +221,7 @@ struct ahead_item *ahead_first(struct ahead *a)
 }
 
 /* Keeps what a usual file needs. */
-static void shrink(struct buf *b)
+static void ahead_shrink(struct buf *b)
 {
 	buf_reset(b);
 	buf_trim(b, AHEAD_KEEP);
@@ -229,18 +229,18 @@ static void shrink(struct buf *b)
 
 void ahead_drop(struct ahead *a)
 {
-	struct ahead_item *i = at(a, a->first++);
+	struct ahead_item *i = ahead_at(a, a->first++);
 
 	a->bytes -= weight((uint64_t)i->sb.st_size);
 	free(TAKE_PTR(i->path));
 	closep(&i->fd);
-	shrink(&i->content);
-	shrink(&i->packed.frame);
+	ahead_shrink(&i->content);
+	ahead_shrink(&i->packed.frame);
 }
 
 void ahead_free(struct ahead *a)
 {
-	stop(a);
+	ahead_stop(a);
 	while (!ahead_empty(a))
 		ahead_drop(a);
 	for (size_t i = 0; i < AHEAD_ITEMS; i++) {

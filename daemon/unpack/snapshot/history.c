@@ -36,7 +36,7 @@ void history_done(struct history *h)
 }
 
 /* What a file says of its next path. */
-static int next_item(struct index_reader *r, const char **path, struct history_item *ret)
+static int history_next_item(struct index_reader *r, const char **path, struct history_item *ret)
 {
 	struct index_entry after;
 
@@ -53,7 +53,7 @@ static int merge(struct history *h, struct index_reader *r, struct history_item 
 	size_t i = 0;
 	int ret;
 
-	while ((ret = next_item(r, &path, &item)) == 1) {
+	while ((ret = history_next_item(r, &path, &item)) == 1) {
 		while (i < h->n && index_compare(h->v[i].path, path) < 0)
 			v[(*n)++] = h->v[i++];
 		if (i < h->n && strcmp(h->v[i].path, path) == 0) {
@@ -72,7 +72,7 @@ static int merge(struct history *h, struct index_reader *r, struct history_item 
 }
 
 /* On success *from is the turn before that of the file. */
-static int take_in(struct history *h, int fd, enum index_kind kind, uint32_t *from)
+static int history_take_in(struct history *h, int fd, enum index_kind kind, uint32_t *from)
 {
 	struct index_reader r;
 	struct history_item *v;
@@ -97,12 +97,12 @@ static int take_in(struct history *h, int fd, enum index_kind kind, uint32_t *fr
 
 int history_back(struct history *h, int turn_fd)
 {
-	return take_in(h, turn_fd, INDEX_TURN, &h->turn);
+	return history_take_in(h, turn_fd, INDEX_TURN, &h->turn);
 }
 
 int history_deliver(struct history *h, int list_fd)
 {
 	uint32_t from;
 
-	return take_in(h, list_fd, INDEX_DELIVERED, &from);
+	return history_take_in(h, list_fd, INDEX_DELIVERED, &from);
 }

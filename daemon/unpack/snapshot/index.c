@@ -90,7 +90,7 @@ bool index_entry_same(const struct index_entry *a, const struct index_entry *b)
 	return sha256_equal(&a->digest, &b->digest);
 }
 
-static unsigned rank(char c)
+static unsigned path_rank(char c)
 {
 	return c == '/' ? 1 : c ? (unsigned char)c + 1u : 0;
 }
@@ -102,12 +102,12 @@ int index_compare(const char *a, const char *b)
 		b++;
 	}
 	/* "/" ranks lowest: "a/b" precedes "a-b", as in a walk of the tree. */
-	return (int)rank(*a) - (int)rank(*b);
+	return (int)path_rank(*a) - (int)path_rank(*b);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */
 
-static bool path_ok(const char *path, size_t n)
+static bool index_path_ok(const char *path, size_t n)
 {
 	if (!n || n > PATH_BYTES_MAX || memchr(path, 0, n))
 		return false;
@@ -172,7 +172,7 @@ static int index_entry_decode(const struct index_entry_record *f, struct index_e
 }
 
 /* At least n bytes in r->in, unless the file is damaged. */
-static int fill(struct index_reader *r, size_t n)
+static int index_fill(struct index_reader *r, size_t n)
 {
 	size_t more = READ_PIECE;
 
@@ -198,14 +198,14 @@ static int record_next(struct index_reader *r, const char **path, struct index_e
 
 	if (!r->left && !buf_len(&r->in))
 		return 0;
-	ret = fill(r, sizeof(f));
+	ret = index_fill(r, sizeof(f));
 	if (ret < 0)
 		return ret;
 	memcpy(&f, r->in.data + r->in.pos, sizeof(f));
 	buf_consume(&r->in, sizeof(f));
 	n = le16toh(f.path_n);
 	if (index_entry_decode(&f, e) < 0 || !index_entry_ok(e, &r->head) || n > PATH_BYTES_MAX ||
-	    fill(r, n) < 0 || !path_ok(r->in.data + r->in.pos, n))
+	    index_fill(r, n) < 0 || !index_path_ok(r->in.data + r->in.pos, n))
 		return -EBADMSG;
 	r->turn ^= 1;
 	memcpy(r->path[r->turn], r->in.data + r->in.pos, n);
@@ -270,7 +270,7 @@ static int check_sum(struct index_reader *r, uint32_t want)
 	int ret = 0;
 
 	while (ret == 0 && r->left) {
-		ret = fill(r, 1);
+		ret = index_fill(r, 1);
 		crc = crc32c(crc, r->in.data + r->in.pos, buf_len(&r->in));
 		buf_reset(&r->in);
 	}
@@ -332,7 +332,7 @@ void index_begin(struct index_writer *w, int fd)
 	*w = (struct index_writer){ .fd = fd, .offset = sizeof(struct head_record) };
 }
 
-static int flush(struct index_writer *w)
+static int index_flush(struct index_writer *w)
 {
 	int r = file_write_at(w->fd, w->out.data, w->out.len, w->offset);
 
@@ -365,7 +365,7 @@ int index_put(struct index_writer *w, const char *path, const struct index_entry
 	if (buf_add(&w->out, &f, sizeof(f)) < 0 || buf_add(&w->out, path, n) < 0)
 		return -ENOMEM;
 	w->entries++;
-	return w->out.len >= WRITE_PIECE ? flush(w) : 0;
+	return w->out.len >= WRITE_PIECE ? index_flush(w) : 0;
 }
 
 int index_end(struct index_writer *w, struct index_head *head)
@@ -384,7 +384,7 @@ int index_end(struct index_writer *w, struct index_head *head)
 	if (w->fd < 0)
 		return 0;
 	head->entries = w->entries;
-	r = flush(w);
+	r = index_flush(w);
 	if (r < 0)
 		return r;
 	memcpy(f.magic, magics[head->kind], sizeof(f.magic));

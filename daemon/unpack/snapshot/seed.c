@@ -58,7 +58,7 @@ void seed_free(struct seed *s)
 
 /* --- contents --------------------------------------------------------------------------------------------- */
 
-static int put(struct seed *s, const char *p, size_t n)
+static int seed_put(struct seed *s, const char *p, size_t n)
 {
 	int r = file_write_at(s->pack, p, n, s->end);
 
@@ -72,7 +72,7 @@ static int put_zeros(struct seed *s, size_t n)
 	int r = 0;
 
 	for (; r == 0 && n; n -= MIN(n, (size_t)ZEROS))
-		r = put(s, zeros, MIN(n, (size_t)ZEROS));
+		r = seed_put(s, zeros, MIN(n, (size_t)ZEROS));
 	return r;
 }
 
@@ -82,7 +82,7 @@ void seed_add(struct seed *s, const void *p, size_t n)
 		return;
 	s->large = s->end - s->begin + n > SNAPSHOT_FILE_MAX || s->end + n > SNAPSHOT_PLAIN_MAX;
 	if (!s->large)
-		s->failed = (p ? put(s, p, n) : put_zeros(s, n)) < 0;
+		s->failed = (p ? seed_put(s, p, n) : put_zeros(s, n)) < 0;
 }
 
 struct seed_place seed_end(struct seed *s)
@@ -102,7 +102,7 @@ struct seed_place seed_end(struct seed *s)
 
 /* --- files ------------------------------------------------------------------------------------------------ */
 
-static struct seed_file *file_of(struct seed *s, uint32_t node)
+static struct seed_file *seed_file_of(struct seed *s, uint32_t node)
 {
 	if (node >= s->n) {
 		size_t n = MAX(2 * s->n, (size_t)node + 1024);
@@ -119,7 +119,7 @@ static struct seed_file *file_of(struct seed *s, uint32_t node)
 
 void seed_placed(struct seed *s, uint32_t node, struct seed_place place)
 {
-	struct seed_file *f = s ? file_of(s, node) : NULL;
+	struct seed_file *f = s ? seed_file_of(s, node) : NULL;
 
 	if (f) {
 		f->at = place.at;
@@ -129,7 +129,7 @@ void seed_placed(struct seed *s, uint32_t node, struct seed_place place)
 
 void seed_written(struct seed *s, uint32_t node, const struct stat *sb)
 {
-	struct seed_file *f = s ? file_of(s, node) : NULL;
+	struct seed_file *f = s ? seed_file_of(s, node) : NULL;
 	struct index_entry e;
 
 	if (!f)
@@ -169,7 +169,7 @@ static int64_t coarse_now(void)
 }
 
 /* What was changed before this time cannot be changed any more without showing it. */
-static int64_t settle(const struct seed *s, int dir)
+static int64_t seed_settle(const struct seed *s, int dir)
 {
 	struct timespec ms = { 0, 1000000 };
 	int64_t now = coarse_now();
@@ -205,7 +205,7 @@ static struct index_entry entry_of(const struct seed_file *f, const struct node 
 	};
 }
 
-static bool known(const struct seed *s, const struct manifest *m, uint32_t node)
+static bool seed_knows(const struct seed *s, const struct manifest *m, uint32_t node)
 {
 	if (node >= s->n || m->v[node].type != NODE_FILE)
 		return false;
@@ -223,7 +223,7 @@ static int put_entries(struct seed *s, const struct manifest *m, struct index_wr
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct index_entry e;
 
-		if (!known(s, m, order[i]))
+		if (!seed_knows(s, m, order[i]))
 			continue;
 		e = entry_of(&s->v[order[i]], &m->v[order[i]], settled);
 		head->files++;
@@ -242,7 +242,7 @@ int seed_write(struct seed *s, const struct manifest *m, int tree)
 	if (!s || s->failed)
 		return 0;
 	index_begin(&w, s->index);
-	r = put_entries(s, m, &w, &head, settle(s, tree));
+	r = put_entries(s, m, &w, &head, seed_settle(s, tree));
 	head.pack = s->end;
 	if (r == 0)
 		r = index_end(&w, &head);

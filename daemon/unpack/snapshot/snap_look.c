@@ -43,7 +43,7 @@ static bool to_frame(struct snapshot *s, const struct stat *sb)
 	return frame;
 }
 
-static int append(struct snapshot *s, struct ahead_item *i)
+static int snap_append(struct snapshot *s, struct ahead_item *i)
 {
 	struct slice content = buf_slice(s->content);
 
@@ -53,9 +53,9 @@ static int append(struct snapshot *s, struct ahead_item *i)
 				      &i->now);
 }
 
-static int store(struct snapshot *s, struct ahead_item *i)
+static int snap_store(struct snapshot *s, struct ahead_item *i)
 {
-	int r = append(s, i);
+	int r = snap_append(s, i);
 
 	if (r == -EFBIG) {
 		take_unstored(&i->now);
@@ -65,7 +65,7 @@ static int store(struct snapshot *s, struct ahead_item *i)
 }
 
 /* A content that was read; one that the index has is in the pack already. */
-static int keep(struct snapshot *s, struct ahead_item *i)
+static int snap_keep(struct snapshot *s, struct ahead_item *i)
 {
 	s->held = snap_has_content(&i->now);
 	s->report->read += s->held;
@@ -77,12 +77,12 @@ static int keep(struct snapshot *s, struct ahead_item *i)
 		return 0;
 	}
 	if (s->files->index_new >= 0)
-		return store(s, i);
+		return snap_store(s, i);
 	i->now.at = i->now.packed = 0;
 	return 0;
 }
 
-static int settle(struct snapshot *s, struct ahead_item *i)
+static int snap_settle(struct snapshot *s, struct ahead_item *i)
 {
 	bool late = i->state == AHEAD_LATE;
 	int r = 0;
@@ -94,13 +94,13 @@ static int settle(struct snapshot *s, struct ahead_item *i)
 	if (r < 0)
 		return fail_with(s->v, r, i->path, "reading it");
 	if (i->was_read)
-		r = keep(s, i);
+		r = snap_keep(s, i);
 	return r < 0 ? r : snap_decide(s, i->path, &i->was, &i->now);
 }
 
 static int settle_first(struct snapshot *s)
 {
-	int r = settle(s, ahead_first(s->ahead));
+	int r = snap_settle(s, ahead_first(s->ahead));
 
 	ahead_drop(s->ahead);
 	return r;
@@ -115,7 +115,7 @@ static int settle_all(struct snapshot *s)
 	return r;
 }
 
-static int make_room(struct snapshot *s, uint64_t bytes)
+static int snap_make_room(struct snapshot *s, uint64_t bytes)
 {
 	int r = 0;
 
@@ -136,7 +136,7 @@ static int settle_known(struct snapshot *s, const char *path, const struct index
 		s->held = false;
 		return snap_decide(s, path, was, now);
 	}
-	r = make_room(s, 0);
+	r = snap_make_room(s, 0);
 	if (r < 0)
 		return r;
 	i = ahead_put(s->ahead, path, -1, NULL);
@@ -161,7 +161,7 @@ static int settle_next(struct snapshot *s, const char *path, const struct index_
 }
 
 /* Every entry before path in the order that was not met is gone. NULL: all that are left. */
-static int advance(struct snapshot *s, const char *path)
+static int snap_advance(struct snapshot *s, const char *path)
 {
 	const char *next;
 	int r = s->error;
@@ -194,7 +194,7 @@ static int look_ahead(struct snapshot *s, const struct tree_entry *e, const stru
 	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode) ||
 	    (uint64_t)sb.st_size > s->job->limits.file_bytes)
 		return 1;
-	r = make_room(s, (uint64_t)sb.st_size);
+	r = snap_make_room(s, (uint64_t)sb.st_size);
 	if (r == 0)
 		put_known(s, ahead_put(s->ahead, e->path, TAKE_FD(fd), &sb), k);
 	return r;
@@ -205,7 +205,7 @@ static int look_link(struct snapshot *s, const struct tree_entry *e, const struc
 {
 	struct index_entry now;
 	struct ahead_item *i;
-	int r = S_ISLNK(e->sb.st_mode) ? make_room(s, 0) : 1;
+	int r = S_ISLNK(e->sb.st_mode) ? snap_make_room(s, 0) : 1;
 
 	if (r == 0)
 		r = take_content(e->dir, e->leaf, &e->sb, PATH_BYTES_MAX, &s->own, &now);
@@ -223,7 +223,8 @@ static int look_link(struct snapshot *s, const struct tree_entry *e, const struc
 }
 
 /* By its name, and alone. */
-static int look(struct snapshot *s, const struct tree_entry *e, const struct snap_known *k)
+static int snap_look_alone(struct snapshot *s, const struct tree_entry *e,
+			   const struct snap_known *k)
 {
 	struct ahead_item alone = { .path = (char *)e->path,
 				    .indexed = k->indexed,
@@ -236,12 +237,12 @@ static int look(struct snapshot *s, const struct tree_entry *e, const struct sna
 	r = take_content(e->dir, e->leaf, &e->sb, s->job->limits.file_bytes, &alone.content,
 			 &alone.now);
 	alone.was_read = true;
-	r = r < 0 ? fail_with(s->v, r, e->path, "reading it") : settle(s, &alone);
+	r = r < 0 ? fail_with(s->v, r, e->path, "reading it") : snap_settle(s, &alone);
 	buf_done(&alone.content);
 	return r;
 }
 
-static int on_visit(void *ctx, const struct tree_entry *e)
+static int snap_on_visit(void *ctx, const struct tree_entry *e)
 {
 	struct snapshot *s = ctx;
 	struct index_entry now;
@@ -250,7 +251,7 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 
 	if (S_ISDIR(e->sb.st_mode))
 		return 0;
-	r = advance(s, e->path);
+	r = snap_advance(s, e->path);
 	if (r == 0)
 		r = snap_take_old(s, e->path, &k.indexed, &k.was);
 	if (r < 0)
@@ -266,16 +267,16 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 	r = look_ahead(s, e, &k);
 	if (r == 1)
 		r = look_link(s, e, &k);
-	return r == 1 ? look(s, e, &k) : r;
+	return r == 1 ? snap_look_alone(s, e, &k) : r;
 }
 
 /* Called once for a directory; entries of the index below it are then unknown, not gone. */
-static int on_omit(void *ctx, const char *path, enum omit_reason reason)
+static int snap_on_omit(void *ctx, const char *path, enum omit_reason reason)
 {
 	struct index_entry unknown = take_omitted(reason, NULL);
 	struct snapshot *s = ctx;
 	const char *next;
-	int r = advance(s, path);
+	int r = snap_advance(s, path);
 
 	if (r == 0)
 		r = settle_all(s); /* so that all that follows is settled at once */
@@ -299,7 +300,7 @@ static bool on_known(void *ctx, const char *path)
 
 	if (!s->job->turn && !snap_is_diff(s))
 		return false; /* a baseline tracks nothing of before: an extraction's seed has ignored files, too */
-	s->error = advance(s, path);
+	s->error = snap_advance(s, path);
 	next = snap_next_path(s);
 	return s->error < 0 || (next && path_below(next, path));
 }
@@ -308,14 +309,15 @@ static int on_ignored(void *ctx, const char *path)
 {
 	struct index_entry ignored = take_omitted(OMIT_IGNORED, NULL);
 	struct snapshot *s = ctx;
-	int r = advance(s, path);
+	int r = snap_advance(s, path);
 
 	return r < 0 ? r : settle_known(s, path, &nothing, &ignored);
 }
 
 int snap_look(struct snapshot *s)
 {
-	const struct tree_visitor visitor = { on_visit, on_omit, on_known, on_ignored, s };
+	const struct tree_visitor visitor = { snap_on_visit, snap_on_omit, on_known, on_ignored,
+					      s };
 	const struct tree_walk_options options = {
 		.gitignore = s->job->gitignore,
 		.without_git = true,
@@ -328,6 +330,6 @@ int snap_look(struct snapshot *s)
 	s->plain = plain_bytes(s);
 	r = tree_walk(s->job->root, &options, &visitor, s->v);
 	if (r == 0)
-		r = advance(s, NULL);
+		r = snap_advance(s, NULL);
 	return r < 0 ? r : settle_all(s);
 }

@@ -31,7 +31,7 @@ void snapshot_dir_init(struct snapshot_dir *s)
 	*s = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1, -1, -1, -1 } };
 }
 
-static int open_dir(struct snapshot_dir *s, const char *dir, struct verdict *v)
+static int snapshots_open_dir(struct snapshot_dir *s, const char *dir, struct verdict *v)
 {
 	s->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return s->dir < 0 ? fail_with(v, -errno, dir, "opening the snapshot directory") : 0;
@@ -77,7 +77,7 @@ static int open_index(struct snapshot_dir *s, struct verdict *v)
 	return 0;
 }
 
-static int open_list(struct snapshot_dir *s, struct verdict *v)
+static int snapshots_open_list(struct snapshot_dir *s, struct verdict *v)
 {
 	s->files.delivered = openat(s->dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->files.delivered >= 0)
@@ -94,13 +94,14 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
 	snapshot_dir_init(s);
 	s->turn = turn;
 	r = file_mkdirs(dir, 0700);
-	r = r < 0 ? fail_with(v, r, dir, "making the snapshot directory") : open_dir(s, dir, v);
+	r = r < 0 ? fail_with(v, r, dir, "making the snapshot directory") :
+		    snapshots_open_dir(s, dir, v);
 	if (r == 0)
 		r = open_pack(s, v);
 	if (r == 0)
 		r = open_index(s, v);
 	if (r == 0 && !turn) /* what is delivered from here on, the walk may miss */
-		r = MIN(open_list(s, v), 0);
+		r = MIN(snapshots_open_list(s, v), 0);
 	if (r == 0)
 		r = open_new(s, "index.new", &s->files.index_new, v);
 	turn_name(name, turn, ".new");
@@ -161,9 +162,9 @@ int snapshot_dir_open_fold(struct snapshot_dir *s, const char *dir, struct verdi
 
 	snapshot_dir_init(s);
 	s->fold = true;
-	r = open_dir(s, dir, v);
+	r = snapshots_open_dir(s, dir, v);
 	if (r == 0)
-		r = open_list(s, v);
+		r = snapshots_open_list(s, v);
 	if (r == 0)
 		r = open_pack(s, v);
 	if (r == 0)
@@ -210,8 +211,8 @@ static void remove_list(struct snapshot_dir *s)
 
 /* --- a diff --------------------------------------------------------------------------------------------- */
 
-static int take_in(struct snapshot_dir *s, const char *end, int (*take)(struct history *h, int fd),
-		   struct verdict *v)
+static int snapshots_take_in(struct snapshot_dir *s, const char *end,
+			     int (*take)(struct history *h, int fd), struct verdict *v)
 {
 	char name[TURN_NAME];
 	int fd, r;
@@ -228,9 +229,9 @@ static int take_in(struct snapshot_dir *s, const char *end, int (*take)(struct h
 /* What was delivered after a turn counts as older than it. */
 static int go_back(struct snapshot_dir *s, struct verdict *v)
 {
-	int r = take_in(s, PINS, history_deliver, v);
+	int r = snapshots_take_in(s, PINS, history_deliver, v);
 
-	return r < 0 ? r : take_in(s, "", history_back, v);
+	return r < 0 ? r : snapshots_take_in(s, "", history_back, v);
 }
 
 static int find_turn(struct snapshot_dir *s, uint32_t since, bool nearest, struct verdict *v)
@@ -259,7 +260,7 @@ int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t sin
 	snapshot_dir_init(s);
 	r = access(dir, F_OK) < 0 && errno == ENOENT ?
 		    refuse(v, "NO_BASELINE", NULL, "no baseline was taken") :
-		    open_dir(s, dir, v);
+		    snapshots_open_dir(s, dir, v);
 	if (r == 0)
 		r = open_index(s, v);
 	if (r == 0)
@@ -289,8 +290,8 @@ static void remove_turns(struct snapshot_dir *s)
 			unlinkat(s->dir, e->d_name, 0);
 }
 
-static int put_in_place(struct snapshot_dir *s, int *fd, const char *from, const char *to,
-			struct verdict *v)
+static int snapshots_put_in_place(struct snapshot_dir *s, int *fd, const char *from, const char *to,
+				  struct verdict *v)
 {
 	if (*fd < 0)
 		return 0;
@@ -309,9 +310,9 @@ int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 
 	turn_name(from, s->turn, s->fold ? PINS ".new" : ".new");
 	turn_name(to, s->turn, s->fold ? PINS : "");
-	r = put_in_place(s, s->fold ? &s->files.pins_new : &s->files.turn, from, to, v);
+	r = snapshots_put_in_place(s, s->fold ? &s->files.pins_new : &s->files.turn, from, to, v);
 	if (r == 0)
-		r = put_in_place(s, &s->files.index_new, "index.new", "index", v);
+		r = snapshots_put_in_place(s, &s->files.index_new, "index.new", "index", v);
 	if (r < 0)
 		return r;
 	if (baseline)

@@ -50,7 +50,7 @@ bool take_is_same(const struct index_entry *e, const struct stat *sb)
 }
 
 /* ctime is the only time that cannot be set back. */
-static bool settled(const struct stat *sb, int64_t began)
+static bool stat_is_settled(const struct stat *sb, int64_t began)
 {
 	int64_t changed = take_ns(sb->st_ctim);
 	int64_t margin = changed % NS_PER_S ? SNAPSHOT_RECENT_MS : SNAPSHOT_RECENT_COARSE_MS;
@@ -87,7 +87,7 @@ enum omit_reason take_special(mode_t mode)
 /* --- files -------------------------------------------------------------------------------------------- */
 
 /* -EFBIG beyond max bytes. */
-static int read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
+static int take_read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
 {
 	buf_reset(ret);
 	ret->max = max + READ_PIECE;
@@ -122,7 +122,7 @@ int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, stru
 		*e = take_omitted(OMIT_TOO_LARGE, sb);
 		return 0;
 	}
-	r = read_all(fd, (uint64_t)sb->st_size, max, ret);
+	r = take_read_all(fd, (uint64_t)sb->st_size, max, ret);
 	if (r == -ENOMEM)
 		return r;
 	if (fstat(fd, &after) < 0 || (r < 0 && r != -EFBIG)) {
@@ -133,7 +133,7 @@ int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, stru
 	if (r == -EFBIG || !same_stat(e, sb) || e->size != ret->len)
 		return 1;
 	e->type = INDEX_FILE;
-	e->proven = settled(sb, began);
+	e->proven = stat_is_settled(sb, began);
 	return 0;
 }
 
@@ -146,8 +146,8 @@ int take_fd(int dir, const char *leaf)
 }
 
 /* Positive: read it again. */
-static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
-		     struct index_entry *e)
+static int take_read_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
+			  struct index_entry *e)
 {
 	_cleanup_(closep) int fd = take_fd(dir, leaf);
 	struct stat sb;
@@ -161,7 +161,7 @@ static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
 
 /* --- links -------------------------------------------------------------------------------------------- */
 
-static int take_link(int dir, const char *leaf, struct buf *ret, struct index_entry *e)
+static int take_read_link(int dir, const char *leaf, struct buf *ret, struct index_entry *e)
 {
 	int64_t began = now_ns();
 	struct stat sb;
@@ -181,7 +181,7 @@ static int take_link(int dir, const char *leaf, struct buf *ret, struct index_en
 	take_stat(e, &sb);
 	e->type = INDEX_LINK;
 	/* some file systems report no size of a link */
-	e->proven = settled(&sb, began) && e->size == ret->len;
+	e->proven = stat_is_settled(&sb, began) && e->size == ret->len;
 	e->size = ret->len;
 	return 0;
 }
@@ -192,9 +192,9 @@ static int take_once(int dir, const char *leaf, const struct stat *sb, uint64_t 
 		     struct buf *ret, struct index_entry *e)
 {
 	if (S_ISREG(sb->st_mode))
-		return take_file(dir, leaf, max, ret, e);
+		return take_read_file(dir, leaf, max, ret, e);
 	if (S_ISLNK(sb->st_mode))
-		return take_link(dir, leaf, ret, e);
+		return take_read_link(dir, leaf, ret, e);
 	if (!S_ISDIR(sb->st_mode))
 		*e = take_omitted(take_special(sb->st_mode), sb);
 	return 0; /* it is a directory now, and no file any more */
@@ -212,7 +212,7 @@ static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret
 	}
 }
 
-static void take_digest(const struct buf *content, struct index_entry *e)
+static void take_set_digest(const struct buf *content, struct index_entry *e)
 {
 	if (e->type == INDEX_FILE || e->type == INDEX_LINK)
 		sha256_of(buf_slice(content), &e->digest);
@@ -231,7 +231,7 @@ int take_again(int fd, uint64_t max, struct buf *ret, struct index_entry *e)
 	}
 	if (r == 1)
 		take_last(&sb, max, ret, e);
-	take_digest(ret, e);
+	take_set_digest(ret, e);
 	return MIN(r, 0);
 }
 
@@ -257,6 +257,6 @@ int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max,
 		*e = (struct index_entry){ .type = INDEX_NONE };
 	else if (r < 0)
 		*e = take_omitted(OMIT_UNREADABLE, &now);
-	take_digest(ret, e);
+	take_set_digest(ret, e);
 	return 0;
 }

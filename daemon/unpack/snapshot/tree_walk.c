@@ -63,7 +63,7 @@ bool git_path_reserved(const char *path, bool link)
 	return false;
 }
 
-static bool left_out(const struct walker *w, const char *name)
+static bool walk_leaves_out(const struct walker *w, const char *name)
 {
 	return strncmp(name, STAGE_DIRS, strlen(STAGE_DIRS)) == 0 ||
 	       (w->o->without_git && strcmp(name, ".git") == 0);
@@ -71,11 +71,11 @@ static bool left_out(const struct walker *w, const char *name)
 
 /* --- what the walker asks --------------------------------------------------------------------------------- */
 
-static int want_name(void *ctx, const char *name)
+static int walk_want_name(void *ctx, const char *name)
 {
 	struct walker *w = ctx;
 
-	if (left_out(w, name))
+	if (walk_leaves_out(w, name))
 		return 0;
 	if (++w->seen > w->o->entries)
 		return refuse_over(w->v, "TOO_MANY_ENTRIES", NULL, w->o->entries, w->seen,
@@ -84,14 +84,14 @@ static int want_name(void *ctx, const char *name)
 }
 
 /* Reports it, and leaves it out. */
-static int omit(struct walker *w, const struct tree_entry *e, enum omit_reason reason)
+static int walk_omit(struct walker *w, const struct tree_entry *e, enum omit_reason reason)
 {
 	int r = w->visitor->omit(w->visitor->ctx, e->path, reason);
 
 	return r < 0 ? r : 1;
 }
 
-static bool matches(struct walker *w, const struct tree_entry *e)
+static bool walk_matches(struct walker *w, const struct tree_entry *e)
 {
 	if (w->ignored && e->depth > w->ignored)
 		return true;
@@ -101,7 +101,7 @@ static bool matches(struct walker *w, const struct tree_entry *e)
 
 static bool is_ignored(struct walker *w, const struct tree_entry *e)
 {
-	if (!w->ignore || !matches(w, e))
+	if (!w->ignore || !walk_matches(w, e))
 		return false;
 	if (!w->visitor->known || !w->visitor->known(w->visitor->ctx, e->path))
 		return true;
@@ -118,7 +118,7 @@ static int ignore(struct walker *w, const struct tree_entry *e)
 	return r < 0 ? r : 1;
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int walk_on_visit(void *ctx, const struct tree_entry *e)
 {
 	struct walker *w = ctx;
 
@@ -128,7 +128,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	if (is_ignored(w, e))
 		return ignore(w, e);
 	if (w->o->for_git && git_name_reserved(e->leaf, S_ISLNK(e->sb.st_mode)))
-		return omit(w, e, OMIT_NAME_RESERVED);
+		return walk_omit(w, e, OMIT_NAME_RESERVED);
 	return w->visitor->visit(w->visitor->ctx, e);
 }
 
@@ -144,14 +144,14 @@ static void read_gitignore(int dir, struct buf *ret)
 		buf_reset(ret);
 }
 
-static int enter(void *ctx, const struct tree_entry *e, int fd)
+static int walk_on_enter(void *ctx, const struct tree_entry *e, int fd)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct walker *w = ctx;
 	struct stat sb;
 
 	if (fstat(fd, &sb) < 0 || sb.st_dev != w->device)
-		return omit(w, e, OMIT_OTHER_FILE_SYSTEM);
+		return walk_omit(w, e, OMIT_OTHER_FILE_SYSTEM);
 	if (!w->ignore)
 		return 0;
 	read_gitignore(fd, &text);
@@ -162,7 +162,7 @@ static int enter(void *ctx, const struct tree_entry *e, int fd)
 	return 0;
 }
 
-static void leave(void *ctx)
+static void walk_on_leave(void *ctx)
 {
 	struct walker *w = ctx;
 
@@ -176,10 +176,11 @@ static int cannot_open(struct walker *w, const struct tree_entry *e, int error)
 {
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
 		return fail_with(w->v, error, e->path, "opening a directory");
-	return omit(w, e, OMIT_UNREADABLE);
+	return walk_omit(w, e, OMIT_UNREADABLE);
 }
 
-static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what, int error)
+static int walk_on_obstacle(void *ctx, const struct tree_entry *e, enum walk_trouble what,
+			    int error)
 {
 	struct walker *w = ctx;
 
@@ -187,11 +188,11 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 		return 0;
 	switch (what) {
 	case WALK_CANNOT_LOOK:
-		return omit(w, e, OMIT_UNREADABLE);
+		return walk_omit(w, e, OMIT_UNREADABLE);
 	case WALK_PATH_TOO_LONG:
-		return is_ignored(w, e) ? 0 : omit(w, e, OMIT_PATH_TOO_LONG);
+		return is_ignored(w, e) ? 0 : walk_omit(w, e, OMIT_PATH_TOO_LONG);
 	case WALK_TOO_DEEP:
-		return omit(w, e, OMIT_PATH_TOO_DEEP);
+		return walk_omit(w, e, OMIT_PATH_TOO_DEEP);
 	case WALK_CANNOT_OPEN:
 		return cannot_open(w, e, error);
 	case WALK_CANNOT_READ:
@@ -201,7 +202,7 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 		return refuse(w->v, "TOO_MANY_ENTRIES", e->path,
 			      "the names of one directory are more than are read");
 	return error == -EACCES && e->depth ?
-		       omit(w, e, OMIT_UNREADABLE) :
+		       walk_omit(w, e, OMIT_UNREADABLE) :
 		       fail_with(w->v, error, e->path, "reading a directory");
 }
 
@@ -210,7 +211,8 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 int tree_walk(int root, const struct tree_walk_options *o, const struct tree_visitor *visitor,
 	      struct verdict *v)
 {
-	static const struct walk_calls calls = { want_name, visit, enter, leave, trouble };
+	static const struct walk_calls calls = { walk_want_name, walk_on_visit, walk_on_enter,
+						 walk_on_leave, walk_on_obstacle };
 	struct walker w = { .o = o, .visitor = visitor, .v = v };
 	struct stat sb;
 	int r;

@@ -25,7 +25,7 @@ struct link_walk {
 
 enum walk_end { WALK_INSIDE, WALK_OUTWARD, WALK_LOOP };
 
-static enum walk_end walk(struct link_walk *w, const char *target);
+static enum walk_end link_walk_text(struct link_walk *w, const char *target);
 
 static enum walk_end step_up(struct link_walk *w)
 {
@@ -38,7 +38,7 @@ static enum walk_end step_up(struct link_walk *w)
 	return WALK_INSIDE;
 }
 
-static enum walk_end step_into(struct link_walk *w, struct slice name)
+static enum walk_end link_step_into(struct link_walk *w, struct slice name)
 {
 	int64_t child = w->below ? -ENOENT : manifest_child(w->m, w->at, name);
 
@@ -47,13 +47,14 @@ static enum walk_end step_into(struct link_walk *w, struct slice name)
 		return WALK_INSIDE;
 	}
 	if (w->m->v[child].type == NODE_LINK)
-		return ++w->hops > HOPS_MAX ? WALK_LOOP :
-					      walk(w, manifest_target(w->m, (uint32_t)child));
+		return ++w->hops > HOPS_MAX ?
+			       WALK_LOOP :
+			       link_walk_text(w, manifest_target(w->m, (uint32_t)child));
 	w->at = (uint32_t)child;
 	return WALK_INSIDE;
 }
 
-static enum walk_end walk(struct link_walk *w, const char *target)
+static enum walk_end link_walk_text(struct link_walk *w, const char *target)
 {
 	enum walk_end end = *target == '/' ? WALK_OUTWARD : WALK_INSIDE;
 
@@ -64,7 +65,7 @@ static enum walk_end walk(struct link_walk *w, const char *target)
 		if (slice_is(name, ".."))
 			end = step_up(w);
 		else if (n && !slice_is(name, "."))
-			end = step_into(w, name);
+			end = link_step_into(w, name);
 		target += n + (target[n] == '/');
 	}
 	return end;
@@ -87,7 +88,7 @@ static const char *outward_reason(const struct manifest *m, uint32_t node)
 {
 	struct link_walk w = { .m = m, .at = m->v[node].parent, .hops = 1 };
 	const char *target = manifest_target(m, node);
-	enum walk_end end = walk(&w, target);
+	enum walk_end end = link_walk_text(&w, target);
 
 	if (end == WALK_INSIDE)
 		return NULL;
@@ -127,7 +128,7 @@ static int make_relative(struct plan *p, uint32_t node)
 		       0;
 }
 
-static void leave_out(struct plan *p, const struct outward *o)
+static void link_leave_out(struct plan *p, const struct outward *o)
 {
 	char path[PATH_BYTES_MAX + 1];
 
@@ -181,6 +182,6 @@ int links_decide(struct plan *p)
 			*GROW(out, n) = o;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		leave_out(p, &out[i]);
+		link_leave_out(p, &out[i]);
 	return r == 0 && n ? leave_out_empty(p) : r;
 }

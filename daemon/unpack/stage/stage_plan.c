@@ -43,7 +43,7 @@ void plan_done(struct plan *p)
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-static int refuse_name(struct plan *p, const struct path_fault *f, struct slice raw)
+static int plan_refuse_name(struct plan *p, const struct path_fault *f, struct slice raw)
 {
 	_cleanup_(freep) char *path = xstrndup(raw.p, MIN(raw.n, (size_t)PATH_BYTES_MAX));
 
@@ -53,20 +53,20 @@ static int refuse_name(struct plan *p, const struct path_fault *f, struct slice 
 }
 
 /* 1: its whole name was cut away. */
-static int take_name(struct plan *p, struct slice raw)
+static int plan_take_name(struct plan *p, struct slice raw)
 {
 	struct path_fault f;
 
 	if (!checked_path_parse(raw, &p->limits->names, &p->name, &f))
-		return refuse_name(p, &f, raw);
+		return plan_refuse_name(p, &f, raw);
 	if (!checked_path_strip(&p->name, p->strip))
 		return 1;
 	if (!checked_path_under(&p->name, p->into, &p->limits->names, &f))
-		return refuse_name(p, &f, raw);
+		return plan_refuse_name(p, &f, raw);
 	return 0;
 }
 
-static int put(struct plan *p, bool *existed)
+static int plan_put(struct plan *p, bool *existed)
 {
 	int64_t node = manifest_put(&p->m, p->name.path, existed);
 
@@ -91,7 +91,7 @@ static int put_leaf(struct plan *p, enum node_type type)
 
 	if (!p->name.n)
 		return refuse(p->v, "NAME_EMPTY", "", "the path is that of the root");
-	r = put(p, &existed);
+	r = plan_put(p, &existed);
 	if (r < 0)
 		return r;
 	if (existed && p->once)
@@ -125,7 +125,7 @@ static int take_dir(struct plan *p, const struct source_entry *e)
 
 	p->node = 0;
 	if (p->name.n)
-		r = put(p, &existed);
+		r = plan_put(p, &existed);
 	if (r < 0)
 		return r;
 	if (p->m.v[p->node].type != NODE_DIR)
@@ -137,7 +137,7 @@ static int take_dir(struct plan *p, const struct source_entry *e)
 	return WRITE(p, "making a directory", dir, p->name.path, mode);
 }
 
-static int take_file(struct plan *p, const struct source_entry *e)
+static int plan_take_file(struct plan *p, const struct source_entry *e)
 {
 	struct node *v;
 	int r;
@@ -242,7 +242,7 @@ static int take_hardlink(struct plan *p, const struct source_entry *e)
 		struct verdict ignored = { .kind = VERDICT_NONE }, *v = p->v;
 
 		p->v = &ignored;
-		r = take_name(p, e->link);
+		r = plan_take_name(p, e->link);
 		p->v = v;
 	}
 	there = p->name;
@@ -304,7 +304,7 @@ int plan_entry(struct plan *p, const struct source_entry *e)
 	if (++p->seen > p->limits->entries)
 		return refuse_over(p->v, "TOO_MANY_ENTRIES", NULL, p->limits->entries, p->seen,
 				   "entries");
-	r = take_name(p, e->path);
+	r = plan_take_name(p, e->path);
 	if (r >= 0 && check_type(p, e) < 0)
 		return -EBADMSG;
 	if (r != 0)
@@ -321,11 +321,11 @@ int plan_entry(struct plan *p, const struct source_entry *e)
 	case ENTRY_HARDLINK:
 		return take_hardlink(p, e);
 	default:
-		return take_file(p, e);
+		return plan_take_file(p, e);
 	}
 }
 
-static void hash(struct plan *p, const void *bytes, size_t n)
+static void plan_hash(struct plan *p, const void *bytes, size_t n)
 {
 	if (p->sums) {
 		sums_add(p->sums, bytes, n);
@@ -341,7 +341,7 @@ int plan_data(struct plan *p, const void *bytes, size_t n)
 		return refuse(p->v, "SIZE_MISMATCH", p->name.path,
 			      "the file is longer than it said");
 	p->left -= n;
-	hash(p, bytes, n);
+	plan_hash(p, bytes, n);
 	return WRITE(p, "writing a file", write, bytes, n);
 }
 
@@ -357,7 +357,7 @@ int plan_hole(struct plan *p, uint64_t n)
 	for (uint64_t left = p->sums ? 0 : n; left;) {
 		size_t piece = (size_t)MIN(left, sizeof(zeros));
 
-		hash(p, zeros, piece);
+		plan_hash(p, zeros, piece);
 		left -= piece;
 	}
 	return WRITE(p, "writing a file", hole, n);

@@ -57,7 +57,7 @@ static bool is_staged(struct plan *p, uint32_t node, int r)
 }
 
 /* In the stage, then in the manifest. */
-static int move(struct plan *p, uint32_t node, uint32_t dir, const char *name)
+static int strip_move(struct plan *p, uint32_t node, uint32_t dir, const char *name)
 {
 	char path[PATH_BYTES_MAX + 1], above[PATH_BYTES_MAX + 1];
 	const char *into = manifest_path(&p->m, dir, above);
@@ -79,11 +79,11 @@ static int move(struct plan *p, uint32_t node, uint32_t dir, const char *name)
 }
 
 /* Aside first: something in it may have its name. */
-static int move_up(struct plan *p, uint32_t top)
+static int strip_move_up(struct plan *p, uint32_t top)
 {
 	uint32_t above = p->m.v[top].parent;
 	char path[PATH_BYTES_MAX + 1];
-	int r = move(p, top, above, ASIDE);
+	int r = strip_move(p, top, above, ASIDE);
 
 	for (uint32_t i = 1; r == 0 && i < p->m.n; i++) {
 		_cleanup_(freep) char *name = NULL;
@@ -91,7 +91,7 @@ static int move_up(struct plan *p, uint32_t top)
 		if (p->m.v[i].parent != top)
 			continue;
 		name = xstrdup(manifest_name(&p->m, i));
-		r = move(p, i, above, name);
+		r = strip_move(p, i, above, name);
 	}
 	if (r < 0)
 		return r;
@@ -107,7 +107,7 @@ static int strip_auto(struct plan *p, uint64_t *stripped)
 	uint32_t top = dir < 0 ? 0 : single_top(&p->m, (uint32_t)dir);
 
 	*stripped = top ? 1 : 0;
-	return top ? move_up(p, top) : 0;
+	return top ? strip_move_up(p, top) : 0;
 }
 
 int strip_finish(struct plan *p, int64_t strip, uint64_t *stripped)
