@@ -158,7 +158,7 @@ static bool field_has_control(const char *text)
 	return false;
 }
 
-/* --- rules that several field_rules have -------------------------------------------------------------------- */
+/* --- rules that several fields have -------------------------------------------------------------------- */
 
 struct text_rule {
 	const char *type_code, *empty_code, *long_code; /* NULL: there is no such rule */
@@ -253,7 +253,7 @@ static void field_name(struct field_check *c, const struct front_node *v)
 			   "the skill's directory is called '%.64s'", c->dir);
 }
 
-/* --- the other field_rules ------------------------------------------------------------------------------------ */
+/* --- the other fields ------------------------------------------------------------------------------------ */
 
 static void field_description(struct field_check *c, const struct front_node *v)
 {

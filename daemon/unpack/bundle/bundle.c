@@ -44,7 +44,7 @@
 
 /* --- the manifest ----------------------------------------------------------------------------------------- */
 
-/* The first bundle_members, in no order of use: all else is below one of the bundle_folders. */
+/* The first members, in no order of use: all else is below one of the folders. */
 static const char *const bundle_members[] = { "session.json", "events.ndjson", "journal.ndjson",
 					      "usage.ndjson", "diff.patch" };
 static const char *const bundle_folders[] = { "artifacts/", "model/" };
@@ -102,10 +102,10 @@ static int bundle_take_file(struct bundle_manifest *m, struct bundle_file_args *
 		return bundle_invalid(v, a->path, "sha256 must be 64 hex digits");
 	if (m->n == BUNDLE_FILES_MAX)
 		return refuse_over(v, "TOO_MANY_ENTRIES", a->path, BUNDLE_FILES_MAX, m->n + 1,
-				   "bundle_members of a bundle");
+				   "members of a bundle");
 	if (f.bytes > BUNDLE_BYTES_MAX - m->bytes)
 		return refuse_over(v, "TOO_LARGE", a->path, BUNDLE_BYTES_MAX, m->bytes + f.bytes,
-				   "bytes of all bundle_members");
+				   "bytes of all members");
 	m->bytes += f.bytes;
 	f.path = TAKE_PTR(a->path);
 	*GROW(m->files, m->n) = f;
@@ -166,7 +166,7 @@ static const struct jfield fields[] = {
 	JF_END,
 };
 
-/* Before all else: another version may have other bundle_members. */
+/* Before all else: another version may have other members. */
 static int bundle_check_head(struct slice text, struct verdict *v)
 {
 	struct manifest_args a = { 0 };

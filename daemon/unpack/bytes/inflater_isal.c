@@ -2,7 +2,7 @@
  * ISA-L decodes, and zlib judges. ISA-L accepts codes that leave a part of the code space empty, which zlib refuses; and no
  * caller sees where one block ends and the next begins. So block by block: zlib reads the header of a block and nothing
  * else (Z_TREES). If it has no objection, ISA-L gets this one block as if it were a stream of its own: its bit "final" is
- * set, what came out before is its isal_dictionary, and it begins with the bits that were left in the last byte of the block
+ * set, what came out before is its dictionary, and it begins with the bits that were left in the last byte of the block
  * before.
  *
  * A block costs some microseconds that way, however small it is. A stream whose blocks are small on average is read to its
@@ -350,7 +350,7 @@ static uint32_t isal_crc(uint32_t crc, const void *p, size_t n)
 
 /* --- where ---------------------------------------------------------------------------------------------------------- */
 
-/* On an older isal_has_processor the library works too, in plain C, and is no faster than zlib. */
+/* On an older processor the library works too, in plain C, and is no faster than zlib. */
 static bool isal_has_processor(void)
 {
 #if defined(__x86_64__)

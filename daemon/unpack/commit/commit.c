@@ -1,12 +1,12 @@
 /*
  * commit.c - plans, applies and recovers the commit of a staged tree.
  *
- * The order allows recovery after a crash at any point. The commit_plan_all writes a complete log in state P;
+ * The order allows recovery after a crash at any point. The plan writes a complete log in state P;
  * one byte (R) starts the commit; D ends it. A log that is missing, truncated or still P proves
  * that the target is unchanged. A whole commit has no steps: its rename either happened or not, and
  * the presence of tree/ in the stage shows which.
  *
- * A step that finds the target changed since the commit_plan_all is skipped and reported. Its nodes leave the
+ * A step that finds the target changed since the plan is skipped and reported. Its nodes leave the
  * staged manifest, so that the manifest never claims an entry of another user.
  */
 #include "unpack/commit/merge.h"
@@ -76,7 +76,7 @@ static int commit_create_log(int stage, bool whole, struct intent_log_writer *lo
 	return r;
 }
 
-/* Mode commit_merge: what only the old generation had stays ours, unless its directory is no longer ours. */
+/* Mode merge: what only the old generation had stays ours, unless its directory is no longer ours. */
 static int keep_missing(struct merge *p)
 {
 	int r = 0;
@@ -176,7 +176,7 @@ static bool node_is_below(const struct manifest *m, uint32_t v, uint32_t dir)
 	return v == dir;
 }
 
-/* Counts as skipped what was counted as written, with everything node_is_below it. */
+/* Counts as skipped what was counted as written, with everything below it. */
 static void commit_unwrite(struct doing *d, uint32_t top)
 {
 	struct manifest *m = d->c->staged;

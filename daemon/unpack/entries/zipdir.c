@@ -145,7 +145,7 @@ static int zip_read_end64(int fd, struct end *e, struct verdict *v)
 	    !zip_agrees(e->offset, large.offset, MAX32) ||
 	    !zip_agrees(e->disk, large.disk, MAX16) ||
 	    !zip_agrees(e->start_disk, large.start_disk, MAX16))
-		return zip_ambiguous(v, "the two end records of the zip do not zip_agrees");
+		return zip_ambiguous(v, "the two end records of the zip do not agree");
 	*e = large;
 	return 0;
 }
@@ -193,7 +193,7 @@ static int zip_damaged(struct zip_reader *r, const char *what)
 	return refuse(r->v, "ARCHIVE_DAMAGED", NULL, "%s", what);
 }
 
-/* The zip_next n bytes of the directory; NULL: it ends before, or the verdict says why. */
+/* The next n bytes of the directory; NULL: it ends before, or the verdict says why. */
 static const uint8_t *zip_next(struct zip_reader *r, size_t n)
 {
 	uint64_t from = r->at + r->pos;
