@@ -107,17 +107,12 @@ static void base85_put_line(struct buf *out, const unsigned char *p, size_t n)
 	buf_putc(out, '\n');
 }
 
-static void base85_put_lines(struct buf *out, const unsigned char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i += LINE_BYTES)
-		base85_put_line(out, p + i, MIN(n - i, (size_t)LINE_BYTES));
-}
-
 /* Writes whole lines while more comes. At git's own level: binary files are mostly compressed already.
  * The sides are smaller than zlib's 4 GiB. */
 static int binary_put_deflated(struct buf *out, struct slice data)
 {
 	unsigned char room[ROOM_BYTES];
+	size_t made;
 	z_stream z = { .next_in = (unsigned char *)(uintptr_t)data.p, .avail_in = (uInt)data.n };
 	int r;
 
@@ -127,7 +122,9 @@ static int binary_put_deflated(struct buf *out, struct slice data)
 		z.next_out = room;
 		z.avail_out = sizeof(room);
 		r = deflate(&z, Z_FINISH);
-		base85_put_lines(out, room, sizeof(room) - z.avail_out);
+		made = sizeof(room) - z.avail_out;
+		for (size_t i = 0; i < made; i += LINE_BYTES)
+			base85_put_line(out, room + i, MIN(made - i, (size_t)LINE_BYTES));
 	} while (r == Z_OK && !out->failed);
 	deflateEnd(&z);
 	return out->failed ? -E2BIG : r == Z_STREAM_END ? 0 : -EIO;
@@ -211,13 +208,6 @@ static uint32_t hunk_lines_left(struct hunk_reader r, uint32_t most)
 	return n;
 }
 
-/* How many lines of context follow the last range of a hunk: from is read up to its end. */
-static uint32_t hunk_context_after(struct hunk_reader from, uint32_t end, unsigned context)
-{
-	hunk_skip_to(&from, end);
-	return hunk_lines_left(from, context);
-}
-
 /* Ranges [first, last] with less than two contexts between each. */
 static void hunk_put(struct buf *out, struct hunk_reader *from, struct hunk_reader *to,
 		     const struct line_range *first, const struct line_range *last,
@@ -226,10 +216,14 @@ static void hunk_put(struct buf *out, struct hunk_reader *from, struct hunk_read
 	uint32_t before = MIN(first->old_at, context);
 	uint32_t old_end = last->old_at + last->old_n, new_end = last->new_at + last->new_n;
 	uint32_t after, old_at = first->old_at - before, new_at = first->new_at - before;
+	struct hunk_reader ahead;
 
 	hunk_skip_to(from, old_at);
 	hunk_skip_to(to, new_at);
-	after = hunk_context_after(*from, old_end, context);
+	/* The lines of context below are counted by a copy that reads ahead. */
+	ahead = *from;
+	hunk_skip_to(&ahead, old_end);
+	after = hunk_lines_left(ahead, context);
 	buf_puts(out, "@@ ");
 	hunk_put_span(out, '-', old_at, old_end + after - old_at);
 	buf_putc(out, ' ');
@@ -244,20 +238,19 @@ static void hunk_put(struct buf *out, struct hunk_reader *from, struct hunk_read
 	hunk_put_until(out, ' ', from, old_end + after);
 }
 
-static bool hunks_join(const struct line_range *a, const struct line_range *b, unsigned context)
-{
-	return b->old_at - (a->old_at + a->old_n) <= 2 * context;
-}
-
 static void hunks_put(struct buf *out, struct slice from, struct slice to,
 		      const struct line_diff *diff, unsigned context)
 {
 	struct hunk_reader a = { .rest = from }, b = { .rest = to };
 
 	for (size_t i = 0, last; i < diff->n && !out->failed; i = last + 1) {
-		for (last = i; last + 1 < diff->n; last++)
-			if (!hunks_join(&diff->ranges[last], &diff->ranges[last + 1], context))
+		/* Contexts that touch or overlap join two ranges. */
+		for (last = i; last + 1 < diff->n; last++) {
+			const struct line_range *r = &diff->ranges[last];
+
+			if (r[1].old_at - (r->old_at + r->old_n) > 2 * context)
 				break;
+		}
 		hunk_put(out, &a, &b, &diff->ranges[i], &diff->ranges[last], context);
 	}
 }

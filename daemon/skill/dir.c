@@ -290,14 +290,6 @@ static int skill_trouble(struct skill_walk *w, const char *path, int r)
 		       *path ? path : ".", strerror(-r));
 }
 
-static struct skill_entry *skill_add_entry(struct skill_walk *w, char *path)
-{
-	struct skill_entry *e = GROW(w->entries, w->n);
-
-	e->path = path;
-	return e;
-}
-
 static char *skill_read_target(int dir, const char *name)
 {
 	char target[4096];
@@ -309,9 +301,10 @@ static char *skill_read_target(int dir, const char *name)
 static int skill_look(struct skill_walk *w, int dir, const char *below, const char *name)
 {
 	char *path = *below ? file_join(below, name) : xstrdup(name);
-	struct skill_entry *entry = skill_add_entry(w, path);
+	struct skill_entry *entry = GROW(w->entries, w->n);
 	struct stat st;
 
+	entry->path = path;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return skill_trouble(w, path, -errno);
 	entry->size = (uint64_t)st.st_size;

@@ -8,6 +8,7 @@
  */
 #include "tree/ignore.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tree/glob.h"
@@ -31,7 +32,7 @@ struct ignore_level {
 
 struct ignore {
 	struct ignore_level *levels;
-	size_t n, cap, patterns;
+	size_t n, patterns;
 };
 
 struct ignore *ignore_new(void)
@@ -144,27 +145,10 @@ static int ignore_read_level(struct ignore_level *l, struct slice gitignore)
 	return 0;
 }
 
-static int reserve_level(struct ignore *ig)
-{
-	size_t cap = ig->cap ? 2 * ig->cap : 16;
-	struct ignore_level *more;
-
-	if (ig->n < ig->cap)
-		return 0;
-	if (ig->n >= IGNORE_LEVELS_MAX)
-		return -E2BIG;
-	more = reallocarray(ig->levels, cap, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	ig->levels = more;
-	ig->cap = cap;
-	return 0;
-}
-
 int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore)
 {
 	struct ignore_level l = { .dir_n = strlen(dir) };
-	int r = gitignore.n > IGNORE_FILE_MAX ? -E2BIG : reserve_level(ig);
+	int r = gitignore.n > IGNORE_FILE_MAX || ig->n >= IGNORE_LEVELS_MAX ? -E2BIG : 0;
 
 	if (r == 0)
 		r = ignore_read_level(&l, gitignore);
@@ -176,7 +160,7 @@ int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore)
 	}
 	l.excluded = ig->n && ignore_match(ig, dir, true);
 	ig->patterns += l.n;
-	ig->levels[ig->n++] = l;
+	*GROW(ig->levels, ig->n) = l;
 	return 0;
 }
 
@@ -187,11 +171,6 @@ void ignore_pop(struct ignore *ig)
 }
 
 /* --- asking ---------------------------------------------------------------------------------------------- */
-
-static struct slice after(struct slice s, size_t n)
-{
-	return slice_after(s, n);
-}
 
 /* The literal beginning of an anchored pattern is compared and taken off first, so that "**" after it counts as
  * standing at the beginning: "a**" + "/b" matches "ax/y/b". Git does the same. */
@@ -205,7 +184,7 @@ static bool pattern_has(const struct ignore_pattern *p, struct slice path, struc
 		return p->text.n == text.n;
 	if (!p->anchored)
 		return glob_match(p->text, text, false);
-	return glob_match(after(p->text, p->literal), after(text, p->literal), true);
+	return glob_match(slice_after(p->text, p->literal), slice_after(text, p->literal), true);
 }
 
 /* 1 or 0 if a pattern of this level decides, -1 if none does. */
@@ -231,7 +210,7 @@ bool ignore_match(const struct ignore *ig, const char *path, bool is_dir)
 	for (size_t i = ig->n; i-- > 0;) {
 		const struct ignore_level *l = &ig->levels[i];
 		size_t skip = l->dir_n ? l->dir_n + 1 : 0;
-		int decided = level_decides(l, after(whole, skip), name, is_dir);
+		int decided = level_decides(l, slice_after(whole, skip), name, is_dir);
 
 		if (decided >= 0)
 			return decided;

@@ -396,11 +396,6 @@ static bool manifest_take_number(struct slice s, int base, uint64_t max, uint64_
 	return s.n > 0;
 }
 
-static int manifest_take_link(struct manifest *m, uint32_t i, struct slice target)
-{
-	return target.n != m->v[i].size ? -EBADMSG : manifest_set_target(m, i, target);
-}
-
 static int manifest_take_line(struct manifest *m, struct slice line)
 {
 	struct slice type = manifest_take_word(&line), mode = manifest_take_word(&line),
@@ -430,7 +425,7 @@ static int manifest_take_line(struct manifest *m, struct slice line)
 	m->v[i].size = bytes;
 	if (*type.p != NODE_DIR && sha256_from_hex(hex, &m->v[i].digest) < 0)
 		return -EBADMSG;
-	return arrow ? manifest_take_link(m, (uint32_t)i, (struct slice){ arrow + 4, bytes }) : 0;
+	return arrow ? manifest_set_target(m, (uint32_t)i, (struct slice){ arrow + 4, bytes }) : 0;
 }
 
 int manifest_read(struct manifest *m, int fd)

@@ -62,12 +62,6 @@ static bool derive_put_in_place(struct derive *d, struct slice report)
 	       archive_derived_keep(d->ws->archives, &d->digest, &digest) == 0;
 }
 
-/* True unless the archive was damaged when it was uploaded. */
-static bool has_digest(struct slice refusal)
-{
-	return jobj_get(refusal, "digest").type == J_STRING;
-}
-
 static void derive_on_made(void *ctx, struct slice report, const struct err *e)
 {
 	struct derive *d = ctx;
@@ -75,7 +69,9 @@ static void derive_on_made(void *ctx, struct slice report, const struct err *e)
 
 	if (e || !derive_put_in_place(d, report))
 		ws->derive_failed = d->digest;
-	if (e && strcmp(e->reason, "ARCHIVE_DAMAGED") == 0 && has_digest(report))
+	/* A refusal without a digest: the archive was damaged when it was uploaded. */
+	if (e && strcmp(e->reason, "ARCHIVE_DAMAGED") == 0 &&
+	    jobj_get(report, "digest").type == J_STRING)
 		archive_damaged(ws->archives, &d->digest, &d->digest);
 	if (e && !ws->closing)
 		log_info("workspace", "an archive stays compressed", "reason", e->reason, "text",

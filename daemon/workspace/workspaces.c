@@ -327,12 +327,6 @@ struct tree_chore {
 	bool removal;
 };
 
-static void chore_forget_removed(struct workspaces *ws, const char *path)
-{
-	ws->removed(ws->ctx, path);
-	workspaces_forget(ws, path); /* last: until then the next daemon does both again */
-}
-
 static void chore_ended(void *ctx, struct slice report _unused_, const struct err *e)
 {
 	struct tree_chore *c = ctx;
@@ -342,8 +336,11 @@ static void chore_ended(void *ctx, struct slice report _unused_, const struct er
 			 "path", c->path, "reason", e->reason, "text", e->msg);
 	else if (!c->removal)
 		workspaces_end(c->ws, c->path);
-	else
-		chore_forget_removed(c->ws, c->path);
+	else {
+		c->ws->removed(c->ws->ctx, c->path);
+		/* Last: until then the next daemon does both again. */
+		workspaces_forget(c->ws, c->path);
+	}
 	helper_job_free(c->helper);
 	workspaces_release(c->ws, &c->claim);
 	list_del(&c->link);

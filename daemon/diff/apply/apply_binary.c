@@ -229,18 +229,13 @@ static bool is_blob(struct slice data, const char *id)
 	return git_blob_id(data, have) == 0 && strcmp(have, id) == 0;
 }
 
-static bool is_no_id(const char *id)
-{
-	return strspn(id, "0") == 40;
-}
-
 int binary_apply(const struct patch_file *f, struct slice old, struct buf *out, struct err *e)
 {
 	_cleanup_(buf_done) struct buf part = { 0 };
 	bool delta;
 	int r;
 
-	if (f->from ? !is_blob(old, f->old_id) : !is_no_id(f->old_id))
+	if (f->from ? !is_blob(old, f->old_id) : strspn(f->old_id, "0") != 40)
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_MISMATCH",
 			       "%.120s is not the file that the binary patch was made for",
 			       f->from ? f->from : f->to);

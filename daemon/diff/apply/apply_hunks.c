@@ -120,18 +120,10 @@ static int hunk_parse(struct patch_reader *r, struct patch_file *f, struct patch
 
 int hunk_add(struct patch_file *f, struct err *e)
 {
-	struct patch_hunk *room;
-
 	if (f->nhunks >= PATCH_HUNKS_MAX)
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
 			       "more than %d hunks for one file", PATCH_HUNKS_MAX);
-	if ((f->nhunks & (f->nhunks - 1)) == 0) {
-		room = realloc(f->hunks, (f->nhunks ? f->nhunks * 2 : 1) * sizeof(*room));
-		if (!room)
-			return -ENOMEM;
-		f->hunks = room;
-	}
-	f->hunks[f->nhunks++] = (struct patch_hunk){ 0 };
+	GROW(f->hunks, f->nhunks);
 	return 0;
 }
 

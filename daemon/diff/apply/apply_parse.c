@@ -9,6 +9,7 @@
  */
 #include "diff/apply/apply_internal.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 
 #include <ctype.h>
@@ -361,16 +362,10 @@ int file_check(struct patch_file *f, struct err *e)
 
 int patch_set_add(struct patch_set *set, size_t line, struct err *e)
 {
-	struct patch_file *room;
-
 	if (set->n >= PATCH_FILES_MAX)
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
 			       "a patch of more than %d files", PATCH_FILES_MAX);
-	room = realloc(set->files, (set->n + 1) * sizeof(*room));
-	if (!room)
-		return -ENOMEM;
-	set->files = room;
-	set->files[set->n++] = (struct patch_file){ .line = line };
+	GROW(set->files, set->n)->line = line;
 	return 0;
 }
 

@@ -23,6 +23,12 @@ bool format_is_compressed(const uint8_t *p, size_t n);
 /* True for a valid tar header, with a valid checksum. */
 bool format_is_tar_header(const uint8_t *block);
 
+/* The first byte is 0, and each equals the one after it. */
+static inline bool bytes_are_zero(const uint8_t *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
 struct source;
 
 /* intact: hashes what is read, for as long as the source is open; or NULL. */

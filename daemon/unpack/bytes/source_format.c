@@ -103,11 +103,6 @@ bool format_is_tar_header(const uint8_t *block)
 	return said == plain || (long)said == with_sign;
 }
 
-static bool all_zero(const uint8_t *p, size_t n)
-{
-	return n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
 static bool is_skippable_frame(const uint8_t *p, size_t n)
 {
 	return n >= 4 && (p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
@@ -118,7 +113,7 @@ static int by_magic(const uint8_t *p, size_t n, enum source_format *ret, struct 
 	const struct magic *m = find_magic(p, n);
 
 	/* a tar first: a name may begin like another format */
-	if (n == TAR_BLOCK && (format_is_tar_header(p) || all_zero(p, n)))
+	if (n == TAR_BLOCK && (format_is_tar_header(p) || bytes_are_zero(p, n)))
 		*ret = FORMAT_TAR;
 	else if (m && m->format != FORMAT_NONE)
 		*ret = m->format;

@@ -15,6 +15,7 @@
  */
 #include "unpack/bytes/ring.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/os/threads.h"
 #include "base/util.h"
@@ -50,7 +51,7 @@ struct sums {
 	size_t ntheirs;
 	bool stopped;
 	struct sums_done *done; /* first..last have not been fetched */
-	size_t first, last, cap;
+	size_t first, last;
 	/* the thread's */
 	struct sha256_stream sum;
 	struct seed *seed;
@@ -86,13 +87,7 @@ static void sums_finish(struct sums *s, uint32_t id)
 	pthread_mutex_lock(&s->lock);
 	if (s->first == s->last)
 		s->first = s->last = 0;
-	if (s->last == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : BATCH;
-		s->done = reallocarray(s->done, s->cap, sizeof(*s->done));
-		if (!s->done)
-			abort();
-	}
-	s->done[s->last++] = d;
+	*GROW(s->done, s->last) = d;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -211,21 +211,15 @@ int plan_as_before(struct merge *p, uint32_t i, uint32_t o)
 		       0;
 }
 
-/* It was ours and is merge_deleted. It stays ours, so that the next generation does not bring it back. */
-static int merge_deleted(struct merge *p, uint32_t i)
+/* What an earlier generation wrote stays ours and as it is: it was deleted since (DELETED), and the next generation must
+ * not bring it back; or this one may not replace it (EXISTS). */
+static int merge_leave(struct merge *p, uint32_t i, const char *reason)
 {
-	outcome_skip(p->out, p->path, "DELETED");
+	outcome_skip(p->out, p->path, reason);
 	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
 }
 
-/* An earlier generation wrote it, and this one may not replace it. */
-static int merge_kept(struct merge *p, uint32_t i)
-{
-	outcome_skip(p->out, p->path, "EXISTS");
-	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
-}
-
-/* Makes the merge_deleted directories above what is added, the highest first. */
+/* Makes the deleted directories above what is added, the highest first. */
 static int merge_make_above(struct merge *p, uint32_t dir)
 {
 	struct node *v = &p->new->v[dir];
@@ -261,7 +255,7 @@ static int merge_meet_nothing(struct merge *p, uint32_t i)
 	if (o < 0 || p->was[o].fate == OLD_REMOVED)
 		return merge_add(p, i);
 	if (p->new->v[i].type != NODE_DIR)
-		return merge_deleted(p, i);
+		return merge_leave(p, i, "DELETED");
 	p->is[i].state = MERGE_PENDING;
 	return 0;
 }
@@ -315,7 +309,7 @@ static int merge_meet_own(struct merge *p, uint32_t i, struct seen *seen)
 	if (seen->type != NODE_DIR &&
 	    ((v->mark & MARK_OVERWRITE) || seen_same(&p->target, p->path, seen, p->old, o)))
 		return v->mark & MARK_KEEP_EXISTING ?
-			       merge_kept(p, i) :
+			       merge_leave(p, i, "EXISTS") :
 			       merge_written(p, i, merge_add_staged(p, OP_EXCHANGE, &seen->id));
 	if (seen_same(&p->target, p->path, seen, p->new, i))
 		return merge_unchanged(p);
@@ -378,14 +372,14 @@ static int merge_plan_entry(struct merge *p, uint32_t i)
 	}
 }
 
-/* At the end: merge_deleted directories without new entries, and the modes of those that stay. */
+/* At the end: deleted directories without new entries, and the modes of those that stay. */
 static int merge_finish_dir(struct merge *p, uint32_t i)
 {
 	struct stamp was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;
 
 	p->path = manifest_path(p->new, i, p->buf);
 	if (p->is[i].state == MERGE_PENDING)
-		return merge_deleted(p, i);
+		return merge_leave(p, i, "DELETED");
 	if (!p->is[i].chmod)
 		return 0;
 	will.mode = (was.mode & ~(uint64_t)0777) | p->new->v[i].mode;

@@ -245,12 +245,7 @@ static int work_diff(struct draft_job *j, struct jw *w)
 	if (r == 0)
 		r = draft_patch(&t, &c, j->patch, &stat, &bytes, &j->v);
 	draft_report(w, &c);
-	jw_obj(w, "patch");
-	jw_uint(w, "bytes", bytes);
-	jw_uint(w, "files", stat.files);
-	jw_uint(w, "insertions", stat.insertions);
-	jw_uint(w, "deletions", stat.deletions);
-	jw_end_obj(w);
+	patchfile_report(w, bytes, &stat);
 	draft_changes_done(&c);
 	draft_trees_close(&t);
 	return r;
@@ -357,20 +352,11 @@ static int commit_begin(struct draft_job *j)
 /* After any end of the worker: the log is finished or undone. If that fails, all stays for the next job. */
 static void draft_clean_stage(struct draft_job *j)
 {
-	if (!j->where.stage_name[0])
-		return;
-	switch (recover_stage(&j->user, j->where.stage, j->where.target)) {
-	case RECOVERED_KEEP:
-		j->kept = true;
-		return;
-	case RECOVERED_NEW:
-		if (!j->kept)
-			(void)keep_base(j);
-		break;
-	case RECOVERED_OLD:
-		break;
-	}
-	target_remove_stage(&j->where);
+	enum recovered end = recover_own_stage(&j->where);
+
+	if (end == RECOVERED_NEW && !j->kept)
+		(void)keep_base(j);
+	j->kept |= end == RECOVERED_KEEP;
 }
 
 static int draft_run(struct draft_job *j, struct slice line)

@@ -23,8 +23,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MAP_FIRST 16
-
 void pax_reset(struct pax *p)
 {
 	buf_reset(&p->path);
@@ -64,13 +62,7 @@ int sparse_add(struct sparse_map *m, uint64_t offset, uint64_t n, struct verdict
 	if (m->n == UNPACK_SPARSE_MAX)
 		return refuse_over(v, "SPARSE_INVALID", NULL, UNPACK_SPARSE_MAX, m->n + 1,
 				   "pieces of a sparse file");
-	if (m->n == m->cap) {
-		m->cap = m->cap ? 2 * m->cap : MAP_FIRST;
-		m->v = reallocarray(m->v, m->cap, sizeof(*m->v));
-		if (!m->v)
-			abort();
-	}
-	m->v[m->n++] = (struct sparse_piece){ offset, n };
+	*GROW(m->v, m->n) = (struct sparse_piece){ offset, n };
 	return 0;
 }
 

@@ -312,11 +312,6 @@ static int tar_read_entry(struct tar *t)
 	return r;
 }
 
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 /* Reads to the very end: only then has the compression checked everything. */
 static int read_end(struct tar *t)
 {
@@ -326,7 +321,7 @@ static int read_end(struct tar *t)
 	if (t->has_pax || t->has_long || t->has_long_link)
 		return refuse(t->v, "ARCHIVE_TRUNCATED", NULL, "a header without its entry");
 	while ((n = source_peek(t->src, &p)) > 0) {
-		if (!is_zero(p, (size_t)n))
+		if (!bytes_are_zero(p, (size_t)n))
 			return refuse(t->v, "TRAILING_DATA", NULL,
 				      "something follows the end of the tar");
 		source_take(t->src, (size_t)n);
@@ -354,7 +349,7 @@ static int tar_read_all(struct tar *t)
 			return tar_refuse_first(t, (size_t)n);
 		if (n < BLOCK)
 			return refuse(t->v, "ARCHIVE_TRUNCATED", NULL, "the archive has no end");
-		if (is_zero(t->block, BLOCK))
+		if (bytes_are_zero(t->block, BLOCK))
 			return read_end(t);
 		if (!format_is_tar_header(t->block))
 			return first ? tar_refuse_first(t, BLOCK) :

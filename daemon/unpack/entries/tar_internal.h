@@ -14,7 +14,7 @@ struct sparse_piece {
 
 struct sparse_map {
 	struct sparse_piece *v;
-	size_t n, cap;
+	size_t n;
 	uint64_t size; /* of the file */
 };
 

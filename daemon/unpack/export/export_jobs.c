@@ -10,8 +10,8 @@
 #include "base/util.h"
 #include "base/clock.h"
 #include "json/jdec.h"
-#include "json/jstr.h"
 #include "tree/held_tree.h"
+#include "unpack/job/unpack_job.h"
 #include "unpack/snapshot/delivered.h"
 
 #include <errno.h>
@@ -97,22 +97,16 @@ static uint64_t export_deadline(const struct export_job *o)
 
 static int export_take_paths(struct export_job *o, struct slice paths, struct verdict *v)
 {
-	struct jiter it;
-	struct jval item;
+	int r = job_strings(paths, EXPORT_PATHS_MAX, PATH_BYTES_MAX, &o->export.paths,
+			    &o->export.npaths);
 
-	jiter_init(&it, (struct jval){ J_ARRAY, paths });
-	while (jiter_next(&it, NULL, &item)) {
-		char *path = NULL;
-
-		if (o->export.npaths == EXPORT_PATHS_MAX)
-			return bad_export(v, "paths", "too many of them");
-		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0)
-			return bad_export(v, "paths", "each must be a string");
-		*GROW(o->export.paths, o->export.npaths) = path;
-		if (tree_pack_clean_path(path) < 0)
-			return refuse(v, "PATH_INVALID", path,
+	for (size_t i = 0; i < o->export.npaths; i++)
+		if (tree_pack_clean_path(o->export.paths[i]) < 0)
+			return refuse(v, "PATH_INVALID", o->export.paths[i],
 				      "a path of the tree, relative, without \"..\"");
-	}
+	if (r < 0)
+		return bad_export(v, "paths",
+				  r == -E2BIG ? "too many of them" : "each must be a string");
 	return 0;
 }
 
@@ -288,14 +282,8 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 		changes_put(&o->snapshot.changes, w);
 	if (o->offending.wanted)
 		list_put(w, "offending", &o->offending.json, "offendingTotal", o->offending.total);
-	if (!o->job.patch)
-		return;
-	jw_obj(w, "patch");
-	jw_uint(w, "bytes", r->patch_bytes);
-	jw_uint(w, "files", r->patch.files);
-	jw_uint(w, "insertions", r->patch.insertions);
-	jw_uint(w, "deletions", r->patch.deletions);
-	jw_end_obj(w);
+	if (o->job.patch)
+		patchfile_report(w, r->patch_bytes, &r->patch);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------- */

@@ -149,13 +149,6 @@ static int pack_put_header(struct export *x, const char *path, const struct stat
 	return r < ARCHIVE_WARN ? fail_archive(x, path) : 0;
 }
 
-static int pack_put_data(struct export *x, const char *path, size_t n)
-{
-	ssize_t put = archive_write_data(x->archive, x->piece, n);
-
-	return put != (ssize_t)n ? fail_archive(x, path) : 0;
-}
-
 /* Up to n bytes; fewer at the end of the file, and what cannot be read ends it as well. */
 static size_t pack_read_piece(struct sparse_reader *file, char *p, size_t n)
 {
@@ -204,7 +197,8 @@ static int pack_put_content(struct export *x, const char *path, int fd, const st
 			shrank = true;
 			memset(x->piece + got, 0, n - got);
 		}
-		r = pack_put_data(x, path, n);
+		if (archive_write_data(x->archive, x->piece, n) != (ssize_t)n)
+			r = fail_archive(x, path);
 		left -= n;
 	}
 	pack_note_change(x, path, fd, sb, shrank);

@@ -257,23 +257,12 @@ static int keeper_run(struct extract_keeper *k)
 /* After any end of the worker: the log is finished or undone. If that fails, all stays for the next job. */
 static void extract_clean_stage(struct extract_keeper *k)
 {
-	struct extract_target *p = &k->x.where;
+	enum recovered end = recover_own_stage(&k->x.where);
 
-	if (!p->stage_name[0])
-		return;
-	switch (recover_stage(&p->user, p->stage, p->whole ? -1 : p->target)) {
-	case RECOVERED_KEEP:
-		k->committed = true; /* as far as the new manifest goes */
-		return;
-	case RECOVERED_NEW:
-		if (!k->committed && k->new_path)
-			rename(k->new_path, k->x.job->manifest);
-		k->committed = true;
-		break;
-	case RECOVERED_OLD:
-		break;
-	}
-	target_remove_stage(p);
+	if (end == RECOVERED_NEW && !k->committed && k->new_path)
+		rename(k->new_path, k->x.job->manifest);
+	/* RECOVERED_KEEP: the next job needs the new manifest, too. */
+	k->committed |= end != RECOVERED_OLD;
 }
 
 static void extract_clean_up(struct extract_keeper *k)

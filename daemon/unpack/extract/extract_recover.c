@@ -59,6 +59,17 @@ enum recovered recover_stage(const struct user *user, int stage, int target)
 	return code >= 0 && code <= RECOVERED_KEEP ? (enum recovered)code : RECOVERED_KEEP;
 }
 
+enum recovered recover_own_stage(struct extract_target *p)
+{
+	enum recovered end = RECOVERED_OLD;
+
+	if (p->stage_name[0])
+		end = recover_stage(&p->user, p->stage, p->whole ? -1 : p->target);
+	if (end != RECOVERED_KEEP)
+		target_remove_stage(p);
+	return end;
+}
+
 /* --- those of a target ------------------------------------------------------------------------------------ */
 
 struct stage_search {

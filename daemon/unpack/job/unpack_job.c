@@ -8,6 +8,7 @@
  */
 #include "unpack/job/unpack_job.h"
 
+#include "base/array.h"
 #include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -178,25 +179,36 @@ static int job_sources(struct slice text, struct unpack_job *j, struct err *e)
 	return r;
 }
 
-static int job_removals(struct slice text, struct unpack_job *j, struct err *e)
+int job_strings(struct slice raw, size_t max, size_t bytes, char ***v, size_t *n)
 {
 	struct jiter it;
-	struct jval v;
+	struct jval item;
+
+	if (!raw.n || !jiter_init(&it, (struct jval){ J_ARRAY, raw }))
+		return 0;
+	while (jiter_next(&it, NULL, &item)) {
+		char *text = NULL;
+
+		if (*n == max || jstr_decode(item, bytes, &text) < 0)
+			return *n == max ? -E2BIG : -EINVAL;
+		*GROW(*v, *n) = text;
+	}
+	return 0;
+}
+
+static int job_removals(struct slice text, struct unpack_job *j, struct err *e)
+{
+	int r;
 
 	if (!text.n)
 		return 0;
 	if (j->n && !j->skills)
 		return job_bad_member(e, "", "removeSkills", "only with sources that are skills");
 	j->skills = true;
-	j->remove = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->remove));
-	jiter_init(&it, (struct jval){ J_ARRAY, text });
-	while (jiter_next(&it, NULL, &v)) {
-		if (j->nremove == UNPACK_SOURCES_MAX)
-			return job_bad_member(e, "", "removeSkills", "too many");
-		if (jstr_decode(v, NAME_BYTES_MAX, &j->remove[j->nremove]) < 0)
-			return job_bad_member(e, "", "removeSkills", "not an array of names");
-		j->nremove++;
-	}
+	r = job_strings(text, UNPACK_SOURCES_MAX, NAME_BYTES_MAX, &j->remove, &j->nremove);
+	if (r < 0)
+		return job_bad_member(e, "", "removeSkills",
+				      r == -E2BIG ? "too many" : "not an array of names");
 	return 0;
 }
 

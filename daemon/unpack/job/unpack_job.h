@@ -50,6 +50,10 @@ void job_done(struct unpack_job *j);
 int job_decode(struct slice line, const struct jfield *fields, bool absolute, void *ret,
 	       struct verdict *v);
 
+/* Appends the texts of a raw array, which may be absent, to *v, of *n items, which the caller frees in any case. -E2BIG: more
+ * than max; -EINVAL: not texts of at most bytes. */
+int job_strings(struct slice raw, size_t max, size_t bytes, char ***v, size_t *n);
+
 /* Lines of standard input, read in pieces. */
 struct job_input {
 	struct buf b;

@@ -49,14 +49,6 @@ static const struct unpack_verb {
 	{ "draft-measure", .export = draft_job_run },
 };
 
-static enum unpack_exit run_verb(const struct unpack_verb *v, struct job_input *in,
-				 struct slice line)
-{
-	if (v->converse)
-		return v->converse(in, line);
-	return v->export ? v->export(v->name, line) : v->run(line);
-}
-
 int main(int argc, char **argv)
 {
 	struct job_input in = { .b = { .max = UNPACK_JOB_MAX } };
@@ -68,7 +60,9 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
 		if (job_line(&in, &line) == 1) {
-			code = run_verb(&verbs[i], &in, line);
+			code = verbs[i].converse ? verbs[i].converse(&in, line) :
+			       verbs[i].export	 ? verbs[i].export(verbs[i].name, line) :
+						   verbs[i].run(line);
 		} else {
 			bad_job(&v, "PARAM_INVALID", "", "no job on standard input");
 			code = report_print(&v);

@@ -7,11 +7,10 @@
  */
 #include "unpack/snapshot/lists.h"
 
-#include "base/array.h"
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 #include "tree/glob.h"
+#include "unpack/job/unpack_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,30 +128,15 @@ void changes_done(struct changes *c)
 
 /* --- what breaks rules ---------------------------------------------------------------------------------- */
 
-static int offending_take(struct slice raw, char ***ret, size_t *n)
-{
-	struct jiter it;
-	struct jval v;
-
-	if (!raw.n || !jiter_init(&it, (struct jval){ J_ARRAY, raw }))
-		return 0;
-	while (jiter_next(&it, NULL, &v)) {
-		char *one = NULL;
-
-		if (*n == CHECK_PATTERNS_MAX || jstr_decode(v, PATH_BYTES_MAX, &one) < 0)
-			return -EINVAL;
-		*GROW(*ret, *n) = one;
-	}
-	return 0;
-}
-
 int offending_init(struct offending *o, struct slice allow, struct slice deny)
 {
 	int r;
 
 	*o = (struct offending){ .wanted = allow.n || deny.n, .allows = allow.n > 0 };
-	r = offending_take(allow, &o->allow, &o->nallow);
-	return r < 0 ? r : offending_take(deny, &o->deny, &o->ndeny);
+	r = job_strings(allow, CHECK_PATTERNS_MAX, PATH_BYTES_MAX, &o->allow, &o->nallow);
+	if (r == 0)
+		r = job_strings(deny, CHECK_PATTERNS_MAX, PATH_BYTES_MAX, &o->deny, &o->ndeny);
+	return r < 0 ? -EINVAL : 0;
 }
 
 static bool offending_matches(char *const *patterns, size_t n, const char *path)

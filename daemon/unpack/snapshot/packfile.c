@@ -128,7 +128,7 @@ static int pack_put_frame(struct packfile *p, struct slice content, uint64_t *at
 	return r;
 }
 
-/* What was pack_put, up to at, is the entry's, or is cut off again. */
+/* What was put, up to at, is the entry's, or is cut off again. */
 static int pack_put_end(struct packfile *p, int r, uint64_t at, size_t n, struct index_entry *e)
 {
 	e->size = n;
@@ -167,13 +167,6 @@ int packfile_append(struct packfile *p, struct slice content, struct index_entry
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */
-
-static int pack_ready_inflate(struct packfile *p)
-{
-	if (!p->inflate)
-		p->inflate = ZSTD_createDCtx();
-	return p->inflate && buf_reserve(&p->piece, PIECE) == 0 ? 0 : -ENOMEM;
-}
 
 static int pack_inflate_piece(struct packfile *p, size_t n, ZSTD_outBuffer *out, size_t *left)
 {
@@ -218,10 +211,13 @@ static int pack_check(const struct index_entry *e, const char *content)
 
 static int pack_read_frame(struct packfile *p, const struct index_entry *e, char *to)
 {
-	int r = pack_ready_inflate(p);
+	int r;
 
-	if (r == 0)
-		r = pack_inflate(p, e, to);
+	if (!p->inflate)
+		p->inflate = ZSTD_createDCtx();
+	if (!p->inflate || buf_reserve(&p->piece, PIECE) < 0)
+		return -ENOMEM;
+	r = pack_inflate(p, e, to);
 	return r < 0 ? r : pack_check(e, to);
 }
 

@@ -18,6 +18,16 @@ void patchfile_done(struct patchfile *p)
 	buf_done(&p->out);
 }
 
+void patchfile_report(struct jw *w, uint64_t bytes, const struct patch_stat *stat)
+{
+	jw_obj(w, "patch");
+	jw_uint(w, "bytes", bytes);
+	jw_uint(w, "files", stat->files);
+	jw_uint(w, "insertions", stat->insertions);
+	jw_uint(w, "deletions", stat->deletions);
+	jw_end_obj(w);
+}
+
 int patchfile_put(struct patchfile *p, const char *path, const struct diff_side *from,
 		  const struct diff_side *to)
 {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "diff/git_patch.h"
+#include "json/jenc.h"
 
 #include <stdbool.h>
 
@@ -17,6 +18,8 @@ struct patchfile {
 };
 
 void patchfile_init(struct patchfile *p, int fd, uint64_t max);
+/* What stat and bytes say, as the member "patch". */
+void patchfile_report(struct jw *w, uint64_t bytes, const struct patch_stat *stat);
 void patchfile_done(struct patchfile *p);
 /* 0; 1: it does not fit; or a negative errno. */
 int patchfile_put(struct patchfile *p, const char *path, const struct diff_side *from,

@@ -69,20 +69,24 @@ static int open_pack(struct snapshot_dir *s, struct verdict *v)
 	return r < 0 ? fail_with(v, r, "pack", "locking the pack") : 0;
 }
 
+/* 1: there is none, and *ret is -1. */
+static int open_old(struct snapshot_dir *s, const char *name, int *ret, const char *what,
+		    struct verdict *v)
+{
+	*ret = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret >= 0)
+		return 0;
+	return errno == ENOENT ? 1 : fail_with(v, -errno, name, what);
+}
+
 static int open_index(struct snapshot_dir *s, struct verdict *v)
 {
-	s->files.index_old = openat(s->dir, "index", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->files.index_old < 0 && errno != ENOENT)
-		return fail_with(v, -errno, "index", "opening the index");
-	return 0;
+	return MIN(open_old(s, "index", &s->files.index_old, "opening the index", v), 0);
 }
 
 static int snapshots_open_list(struct snapshot_dir *s, struct verdict *v)
 {
-	s->files.delivered = openat(s->dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->files.delivered >= 0)
-		return 0;
-	return errno == ENOENT ? 1 : fail_with(v, -errno, LIST, "opening what was delivered");
+	return open_old(s, LIST, &s->files.delivered, "opening what was delivered", v);
 }
 
 int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
@@ -149,9 +153,8 @@ static int open_pins(struct snapshot_dir *s, struct verdict *v)
 	if (!s->turn)
 		return 0;
 	turn_name(name, s->turn, PINS);
-	s->files.pins_old = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->files.pins_old < 0 && errno != ENOENT)
-		return fail_with(v, -errno, name, "opening what was delivered before");
+	if (open_old(s, name, &s->files.pins_old, "opening what was delivered before", v) < 0)
+		return -EIO;
 	turn_name(name, s->turn, PINS ".new");
 	return open_new(s, name, &s->files.pins_new, v);
 }

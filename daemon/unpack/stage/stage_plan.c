@@ -112,11 +112,6 @@ static int64_t clamp_time(int64_t t)
 	return t < 0 ? 0 : t > MTIME_MAX ? MTIME_MAX : t;
 }
 
-static void set_late(struct plan *p, int64_t mtime)
-{
-	*GROW(p->late, p->nlate) = (struct plan_late){ mtime, p->node };
-}
-
 static int take_dir(struct plan *p, const struct source_entry *e)
 {
 	mode_t mode = (e->mode & 0777) | 0700;
@@ -133,7 +128,7 @@ static int take_dir(struct plan *p, const struct source_entry *e)
 			      "the path is no directory elsewhere in the archive");
 	p->m.v[p->node].mode = (uint16_t)mode;
 	p->m.v[p->node].implied = 0;
-	set_late(p, clamp_time(e->mtime));
+	*GROW(p->late, p->nlate) = (struct plan_late){ clamp_time(e->mtime), p->node };
 	return WRITE(p, "making a directory", dir, p->name.path, mode);
 }
 
