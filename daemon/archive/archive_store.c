@@ -1,6 +1,10 @@
 /*
  * archive_store.c - the table of archives in the store, and the operations on entries that exist.
  *
+ * Damage. Disks change bits. The user of an archive (acpd-unpack) hashes it. If the hash differs from the name, the
+ * caller reports it (archive_damaged): the archive is removed, so that it can be uploaded again. A baked one is
+ * forgotten until the next start.
+ *
  * The table is the only record of the files: scan.c fills it at startup, and later changes update
  * the file and its entry together. It has no lock, because only the loop's thread uses it. An entry
  * is in a hash bucket, by the first byte of its digest, and in one LRU list, oldest first, which
@@ -13,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/os/threads.h"
 
 #include <errno.h>

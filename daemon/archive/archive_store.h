@@ -9,24 +9,6 @@
  * There may also be a directory of baked archives, each named <hex>. They are found like the others, and never written,
  * counted or deleted.
  *
- * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used
- * first, until there is enough: derived files; uploads that no client sends; archives. A pinned archive stays, and its
- * derived file too. The time of last use is the file's mtime, so it survives restarts. Unfinished uploads go after a
- * day.
- *
- * Damage. Disks change bits. The user of an archive (acpd-unpack) hashes it. If the hash differs from the name, the
- * caller reports it (archive_damaged): the archive is removed, so that it can be uploaded again. A baked one is
- * forgotten until the next start.
- *
- * Threads. One thread for each upload hashes and writes its bytes (upload_thread.h): a write can wait for the disk as
- * long as it likes and no session notices. Everything in this header is called on the loop's thread, and only looks up,
- * renames or removes.
- *
- * Durability. An archive gets its name once its hash is right. Then its upload is answered, and the thread syncs the
- * file and takes away the write permission. So a file without that permission is on disk. One with it is trusted as
- * long as the machine has not been restarted since (boot id), and removed otherwise. If the machine crashes during an
- * upload, the hash detects what is missing.
- *
  * Errors are struct err with these reasons: ARCHIVE_NOT_FOUND, ARCHIVE_IN_USE, ARCHIVE_BAKED, ARCHIVE_TOO_LARGE,
  * STORE_FULL, NO_SPACE, OFFSET_MISMATCH, UPLOAD_IN_PROGRESS, UPLOAD_TAKEN_OVER, TOO_MANY_UPLOADS, DIGEST_MISMATCH,
  * FORMAT_UNKNOWN, FORMAT_MISMATCH, STORE_FAILED.

@@ -1,4 +1,11 @@
-/* eviction.c - the limits of the store, and what is removed to make room. */
+/*
+ * eviction.c - the limits of the store, and what is removed to make room.
+ *
+ * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used
+ * first, until there is enough: derived files; uploads that no client sends; archives. A pinned archive stays, and its
+ * derived file too. The time of last use is the file's mtime, so it survives restarts. Unfinished uploads go after a
+ * day.
+ */
 #include "archive/archive_internal.h"
 
 #include "base/clock.h"

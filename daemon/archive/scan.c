@@ -1,9 +1,15 @@
-/* scan.c - what an earlier daemon left in the store, and what the image brings. */
+/*
+ * scan.c - what an earlier daemon left in the store, and what the image brings.
+ *
+ * Durability. An archive gets its name once its hash is right. Then its upload is answered, and the thread syncs the
+ * file and takes away the write permission. So a file without that permission is on disk. One with it is trusted as
+ * long as the machine has not been restarted since (boot id), and removed otherwise. If the machine crashes during an
+ * upload, the hash detects what is missing.
+ */
 #include "archive/archive_internal.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "base/limits.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "base/limits.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 enum upload_state {

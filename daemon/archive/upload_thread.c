@@ -2,6 +2,10 @@
  * upload_thread.c - hashes and writes one upload on its own thread, so that a slow disk does not
  * block the loop.
  *
+ * Threads. One thread for each upload hashes and writes its bytes (upload_thread.h): a write can wait for the disk as
+ * long as it likes and no session notices. Everything in this header is called on the loop's thread, and only looks up,
+ * renames or removes.
+ *
  * The loop queues pieces and flags under the mutex. The thread publishes its progress under it, and
  * wakes the loop by an eventfd; merged wakeups do no harm.
  *
@@ -12,7 +16,6 @@
 #include "archive/upload_thread.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/os/threads.h"
 
 #include <errno.h>

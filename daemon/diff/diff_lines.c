@@ -2,6 +2,15 @@
  * diff_lines.c - computes line ranges: trims the common ends, numbers the lines, runs Myers, then
  * slides ranges down.
  *
+ * A line ends after its newline. The last one may have none, and then differs from the same line with one. The common
+ * beginning and end of both texts are taken off first. The lines between become numbers: equal lines have equal
+ * numbers, by a hash and then memcmp, and the seed of the hash differs in each process so that prepared lines cannot
+ * collide. Lines that the other side does not have are changed without further search. The rest goes to myers.h. An
+ * insertion or deletion that could stand in several places is moved down as far as possible, as git does.
+ *
+ * Between their first and last difference the texts may have DIFF_LINES_MAX lines each; with more, that part is one
+ * range. Texts are borrowed. Memory is about 60 bytes for each line between.
+ *
  * Each distinct line becomes a class number by an open-addressing hash table of at least twice as
  * many slots as lines. So Myers compares integers. Lines without a counterpart in the other text
  * are marked as changed before the search, which makes the search smaller. The slide at the end

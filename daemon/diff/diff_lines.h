@@ -1,14 +1,5 @@
 /*
  * diff_lines.h - which lines of two texts differ.
- *
- * A line ends after its newline. The last one may have none, and then differs from the same line with one. The common
- * beginning and end of both texts are taken off first. The lines between become numbers: equal lines have equal
- * numbers, by a hash and then memcmp, and the seed of the hash differs in each process so that prepared lines cannot
- * collide. Lines that the other side does not have are changed without further search. The rest goes to myers.h. An
- * insertion or deletion that could stand in several places is moved down as far as possible, as git does.
- *
- * Between their first and last difference the texts may have DIFF_LINES_MAX lines each; with more, that part is one
- * range. Texts are borrowed. Memory is about 60 bytes for each line between.
  */
 #pragma once
 

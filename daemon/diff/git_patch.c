@@ -1,6 +1,15 @@
 /*
  * git_patch.c - writes the section of one file in git's extended diff format.
  *
+ * Covered: content, creation, deletion, the executable bit, symbolic links (their target is the text), empty files,
+ * no newline at the end, any path (quoted as git quotes it). Where git's own answer would be another file type, one
+ * file is deleted and one created. Renames are not looked for: a deletion and a creation. Blob ids are git's and
+ * whole.
+ *
+ * A file is binary when it holds a NUL byte or is not well-formed UTF-8. Git looks for a NUL in the first 8000 bytes
+ * only; with our rule a patch is UTF-8 text without NUL whatever the files hold, and fits into a JSON string. Binary
+ * contents go as "GIT binary patch", zlib and base 85, both sides whole.
+ *
  * The order of the header lines is git's, and `git apply` depends on it. A change of type (file to
  * link) is written as a deletion and a creation, as git does. The output is transactional: after an
  * error the buffer is cut back to its old length and the counters are unchanged. So the caller can

@@ -2,15 +2,6 @@
  * git_patch.h - the change of one file as git writes it, so that `git apply` makes the new file from the old one and
  * `git apply -R` the other way round. No repository is needed for either.
  *
- * Covered: content, creation, deletion, the executable bit, symbolic links (their target is the text), empty files,
- * no newline at the end, any path (quoted as git quotes it). Where git's own answer would be another file type, one
- * file is deleted and one created. Renames are not looked for: a deletion and a creation. Blob ids are git's and
- * whole.
- *
- * A file is binary when it holds a NUL byte or is not well-formed UTF-8. Git looks for a NUL in the first 8000 bytes
- * only; with our rule a patch is UTF-8 text without NUL whatever the files hold, and fits into a JSON string. Binary
- * contents go as "GIT binary patch", zlib and base 85, both sides whole.
- *
  * Paths: relative, without checks, which the walker of the tree makes. Contents are borrowed. Nothing is kept.
  */
 #pragma once

@@ -2,6 +2,12 @@
  * myers.c - Myers' linear-space algorithm: a box of the edit graph is cut at a point of a shortest
  * path, then both parts.
  *
+ * Its time is the size times the number of differences, quadratic for two long texts that share little. Two bounds of
+ * base/limits.h hold against that. A search that has not met after DIFF_BOX_COST_MAX differences cuts at the point
+ * furthest from its corner instead: still right, perhaps not shortest. And all searches of one comparison together
+ * take DIFF_WORK_MAX steps; what is undecided then counts as changed. Both count steps and not time, so that the
+ * result is always the same.
+ *
  * The two fronts are arrays indexed by diagonal, in which only every second element is valid.
  * DIFF_BOX_COST_MAX bounds their size, independent of the length of the texts. The recursion enters
  * only the smaller part and loops on the larger, so that its depth is logarithmic. When the work

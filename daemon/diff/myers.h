@@ -2,12 +2,6 @@
  * myers.h - which elements of two sequences differ: the algorithm of E. W. Myers, "An O(ND) Difference Algorithm and
  * Its Variations" (1986), in linear space: forward and backward search meet in the middle of the shortest way, which
  * cuts the problem in two.
- *
- * Its time is the size times the number of differences, quadratic for two long texts that share little. Two bounds of
- * base/limits.h hold against that. A search that has not met after DIFF_BOX_COST_MAX differences cuts at the point
- * furthest from its corner instead: still right, perhaps not shortest. And all searches of one comparison together
- * take DIFF_WORK_MAX steps; what is undecided then counts as changed. Both count steps and not time, so that the
- * result is always the same.
  */
 #pragma once
 

@@ -2,6 +2,10 @@
  * frontmatter.c - the frontmatter of a SKILL.md: where it is, its YAML as a tree, and the repair of its most frequent
  * mistake.
  *
+ * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and
+ * number of nodes are bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before
+ * anything is expanded.
+ *
  * The YAML is anybody's. Depth and number of nodes are bounded while the tree grows, and aliases, tags and second
  * documents are refused at their first event: libyaml's own document loader would have expanded them by then.
  */

@@ -1,9 +1,5 @@
 /*
  * skill_internal.h - what the files of this folder share: findings, and the frontmatter as a tree.
- *
- * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and
- * number of nodes are bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before
- * anything is expanded.
  */
 #pragma once
 

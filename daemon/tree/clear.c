@@ -6,7 +6,6 @@
  */
 #include "tree/held_tree.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 #include "tree/path_rules.h"
 

@@ -1,6 +1,10 @@
 /*
  * glob.c - matches gitignore patterns byte by byte, with two saved positions instead of recursion.
  *
+ * No recursion: only the last '*' and the last "**" are ever tried again. That is enough, because a '*' ends at a
+ * slash, and an earlier star need not match what a later one matches. Time is at most the product of the lengths times
+ * the number of slashes.
+ *
  * Patterns come from files of the workspace and from clients, so the run time must be bounded. A
  * failed match continues from the last '*', and when that reaches a slash, from the last "**". A
  * new "**" discards the saved '*': what precedes it can stay as it is. Sets and classes follow

@@ -1,10 +1,6 @@
 /*
  * glob.h - the wildcards of gitignore, byte by byte as git's wildmatch: '*', '?', '[a-z]' with '!' or '^' and
  * [:classes:], '\\' before any character, and, between slashes, "**" for any number of directories.
- *
- * No recursion: only the last '*' and the last "**" are ever tried again. That is enough, because a '*' ends at a
- * slash, and an earlier star need not match what a later one matches. Time is at most the product of the lengths times
- * the number of slashes.
  */
 #pragma once
 

@@ -1,6 +1,10 @@
 /*
  * held_tree.c - opens directories of an untrusted tree by openat2(2), and caches their descriptors.
  *
+ * The directories opened last are kept open (HELD_DIRS of them), because archives are sorted by directory. A held
+ * directory stays the same directory when it is moved. What is then written into it lands where its mover could have
+ * written himself.
+ *
  * Another process can rename and replace entries at any time. So every operation starts from a
  * descriptor and uses one name at a time, with O_NOFOLLOW. openat2 has existed since Linux 5.6. On
  * older kernels, or where a seccomp filter answers EPERM, each component is opened in turn and its
@@ -11,7 +15,6 @@
  */
 #include "tree/held_tree.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 #include "tree/tree_walker.h"
 
@@ -19,7 +22,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>

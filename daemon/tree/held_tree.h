@@ -8,10 +8,6 @@
  * openat2 (BENEATH, NO_SYMLINKS, NO_MAGICLINKS, NO_XDEV), or component by component where the kernel or a container's
  * filter has no openat2; files only as a single name in an open directory, never following.
  *
- * The directories opened last are kept open (HELD_DIRS of them), because archives are sorted by directory. A held
- * directory stays the same directory when it is moved. What is then written into it lands where its mover could have
- * written himself.
- *
  * Functions return 0 or a descriptor, or a negative errno: -ELOOP and -ENOTDIR where something other than a directory
  * is in the way, -EXDEV over a mount point.
  */

@@ -1,6 +1,9 @@
 /*
  * ignore.c - a stack of parsed .gitignore files, one level for each directory of the current walk.
  *
+ * Only the .gitignore files that the caller passes count: never .git/info/exclude, anybody's global excludes, or any
+ * other file that a .git in the tree names, because that directory belongs to the user who worked there.
+ *
  * Patterns point into one copy of the file's text. A path is tested from the deepest level up and
  * from the last line of a level up, and the first match decides: that is git's precedence. The
  * workspace's user writes these files. So limits apply to the size of a file, the patterns in force

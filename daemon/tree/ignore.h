@@ -1,9 +1,6 @@
 /*
  * ignore.h - which paths of a tree its .gitignore files leave out, as git decides it.
  *
- * Only the .gitignore files that the caller passes count: never .git/info/exclude, anybody's global excludes, or any
- * other file that a .git in the tree names, because that directory belongs to the user who worked there.
- *
  * A walk enters each directory with the bytes of its .gitignore (none: an empty slice), asks about each name in it, and
  * leaves it. Patterns of a deeper directory win over those above. In one file the last match wins. Everything below an
  * excluded directory is excluded, even if a pattern says otherwise, and also if the walk enters that directory.

@@ -2,6 +2,10 @@
  * tree_manifest.c - the nodes of a manifest in one array, found by a chained hash of parent and
  * name.
  *
+ * It is small, since an archive may have UNPACK_ENTRIES_MAX entries: a node has its parent and its own name, never its
+ * whole path, and is found by a hash of the two. Node 0 is the root. Numbers of nodes stay valid: nodes are never
+ * removed, only marked.
+ *
  * Nodes refer to each other by index, because realloc moves the array. Names and targets are
  * NUL-terminated in one buffer. A path has at most one node: put_child reuses one marked gone. The
  * written order is a counting sort of all nodes by parent, then by name within each directory.
@@ -12,7 +16,6 @@
 #include "tree/tree_manifest.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/util.h"
 
 #include <errno.h>

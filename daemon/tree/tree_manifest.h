@@ -2,10 +2,6 @@
  * tree_manifest.h - the entries of a tree, path by path: those that an archive brings, that a generation wrote, or that
  * a tree held at its baseline.
  *
- * It is small, since an archive may have UNPACK_ENTRIES_MAX entries: a node has its parent and its own name, never its
- * whole path, and is found by a hash of the two. Node 0 is the root. Numbers of nodes stay valid: nodes are never
- * removed, only marked.
- *
  * Written form, the one that digests are taken of (an orchestrator can compute it): one line per entry but the root,
  *
  *	f 0755 1234 <sha256 of the bytes, hex> dir/name

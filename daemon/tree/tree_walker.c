@@ -1,6 +1,11 @@
 /*
  * tree_walker.c - walks a tree with an explicit stack of open directories instead of recursion.
  *
+ * A directory comes before its entries, and names are in the order of their bytes. The walker calls lstat for a name
+ * and then the visitor. A directory is opened as that single name, never following a link. All names of a directory are
+ * read before the first of them is visited. What is removed or replaced after that is reported as trouble, or visited
+ * as what it is by then. Open at a time: one descriptor for each level of directories, and one to read.
+ *
  * The tree can be changed and made arbitrarily deep by its user. So the stack has PATH_DEPTH_MAX +
  * 1 levels, each with one descriptor and the sorted names of its directory. The path buffer is
  * shared: each level stores the length of its own path, and the next name is written after it. An
@@ -8,7 +13,6 @@
  */
 #include "tree/tree_walker.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 #include "tree/dir_names.h"
 #include "tree/held_tree.h"

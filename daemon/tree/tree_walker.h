@@ -1,11 +1,6 @@
 /*
  * tree_walker.h - everything below a directory that is held open, in a fixed order, even while the tree is changing.
  *
- * A directory comes before its entries, and names are in the order of their bytes. The walker calls lstat for a name
- * and then the visitor. A directory is opened as that single name, never following a link. All names of a directory are
- * read before the first of them is visited. What is removed or replaced after that is reported as trouble, or visited
- * as what it is by then. Open at a time: one descriptor for each level of directories, and one to read.
- *
  * The walker bounds depth (PATH_DEPTH_MAX) and length of paths (PATH_BYTES_MAX). Its user's functions decide about
  * mount points, .gitignore, and what cannot be read.
  */

@@ -1,6 +1,10 @@
 /*
  * derive.c - inflates an archive into an uncompressed tar in the store, in the background.
  *
+ * The archive is not pinned meanwhile: it may be deleted, and then the stream is dropped. Like everything in the store
+ * the file is the daemon's own: named by the digest of the archive it was made of, not writable for anybody, and on
+ * disk before it gets its name. Unpacking checks it like any other tar, its digest too.
+ *
  * The stream is an optimization, so every obstacle (no space, no helper, a deleted archive) only
  * means that it is not made. It may use free space only: fits() and archive_derived_reserve never
  * evict an archive. put_in_place checks the result before it gets its name. If acpd-unpack finds
@@ -8,8 +12,6 @@
  */
 #include "workspace/derive.h"
 
-#include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -17,7 +19,6 @@
 #include "workspace/helper_job.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/statvfs.h>
 
 #define PER_ENTRY (4 * KIB) /* header and padding, and long names */

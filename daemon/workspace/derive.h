@@ -3,10 +3,6 @@
  * workspace is made without inflating it again. acpd-unpack writes it in the background, with a low priority. No
  * request waits for it, and everything works without it. One stream is made at a time; none for a small archive
  * (DERIVE_BYTES_MIN), and none if other files would have to leave the store.
- *
- * The archive is not pinned meanwhile: it may be deleted, and then the stream is dropped. Like everything in the store
- * the file is the daemon's own: named by the digest of the archive it was made of, not writable for anybody, and on
- * disk before it gets its name. Unpacking checks it like any other tar, its digest too.
  */
 #pragma once
 

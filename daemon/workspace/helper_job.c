@@ -9,9 +9,6 @@
 #include "workspace/helper_job.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 
 #include <errno.h>

@@ -4,10 +4,8 @@
 #include "workspace/materialize.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
-#include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"
 #include "workspace/helper_job.h"

@@ -11,7 +11,6 @@
 #include "workspace/workspaces.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -21,7 +20,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define KEY_HEX 32

@@ -4,17 +4,6 @@
  * for in both directions from where it should be. A hunk of the beginning (or the end) of a file fits only there. Lines
  * that one hunk made are no context of the next.
  *
- * patch_read also takes what models write. Such a file is "loose", and has one meaning or none:
- *   - hunks whose counts are wrong, or with "@@", "@@ @@", "@@ ... @@" for a header: they are counted anew, and placed
- *     where their lines are. Text after "@@" (no numbers) is a line of the file that stands above. With numbers, the
- *     place that they name is taken if it fits; else a hunk must fit exactly once after the one before it.
- *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ",
- *     "*** End of File", "*** End Patch": the same hunks without numbers; one that only adds, with nothing above it,
- *     adds at the end.
- *   - names without a/ and b/: if there are two readings, the caller gets both.
- * A loose file keeps its line ends, unless the patch changes them: CR LF if all lines have it, and none after the last
- * line if there is none.
- *
  * Pure: these functions read and write no files. patch_set borrows the text. A path that git refuses is refused:
  * absolute ones, "..", empty parts, ".git". Text before, between and after the patches of files is skipped, as in a
  * mail.

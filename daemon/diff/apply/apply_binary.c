@@ -8,7 +8,6 @@
  */
 #include "diff/apply/apply_internal.h"
 
-#include "base/limits.h"
 #include "digest/digest.h"
 
 #include <errno.h>

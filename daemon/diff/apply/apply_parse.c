@@ -10,7 +10,6 @@
 #include "diff/apply/apply_internal.h"
 
 #include "base/array.h"
-#include "base/limits.h"
 
 #include <ctype.h>
 #include <errno.h>

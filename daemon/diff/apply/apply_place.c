@@ -1,7 +1,6 @@
 /* apply_place.c - finds the one place of each hunk of a loose file, or reports in which places it fits. */
 #include "diff/apply/apply_internal.h"
 
-#include "base/limits.h"
 #include "diff/ends.h"
 
 #include <errno.h>

@@ -1,7 +1,18 @@
-/* apply_read.c - reads a patch in any way of writing: decides which way it is, and what its names may mean. */
+/*
+ * apply_read.c - reads a patch in any way of writing: decides which way it is, and what its names may mean.
+ *
+ * patch_read also takes what models write. Such a file is "loose", and has one meaning or none:
+ *   - hunks whose counts are wrong, or with "@@", "@@ @@", "@@ ... @@" for a header: they are counted anew, and placed
+ *     where their lines are. Text after "@@" (no numbers) is a line of the file that stands above. With numbers, the
+ *     place that they name is taken if it fits; else a hunk must fit exactly once after the one before it.
+ *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ",
+ *     "*** End of File", "*** End Patch": the same hunks without numbers; one that only adds, with nothing above it,
+ *     adds at the end.
+ *   - names without a/ and b/: if there are two readings, the caller gets both.
+ * A loose file keeps its line ends, unless the patch changes them: CR LF if all lines have it, and none after the last
+ * line if there is none.
+ */
 #include "diff/apply/apply_internal.h"
-
-#include "base/limits.h"
 
 #include <errno.h>
 

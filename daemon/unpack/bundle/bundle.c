@@ -29,17 +29,13 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "base/util.h"
 #include "base/version.h"
 #include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
 #include "tree/held_tree.h"
 #include "unpack/snapshot/tree_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- the manifest ----------------------------------------------------------------------------------------- */

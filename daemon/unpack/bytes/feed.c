@@ -2,6 +2,11 @@
  * feed.c - reads the packed bytes of an archive, and counts the unpacked ones against size and
  * ratio limits.
  *
+ * Only the inflating thread uses a feed. Its verdict becomes the job's once the consumer has taken all bytes that were
+ * made before (source.h, zip.c). It checks ratio and size where the bytes are made, so a bomb ends before its bytes are
+ * used. The ratio is that of all bytes made to the size of the whole archive, checked once UNPACK_RATIO_FROM bytes are
+ * out.
+ *
  * pread leaves the descriptor's offset alone, so the same archive can be read in parts (zip
  * entries) or again. Every read also feeds the digest check (feed.h). The limits are checked
  * here, where the bytes are produced: a decompression bomb ends before its output reaches a parser
@@ -13,7 +18,6 @@
 #include "unpack/bytes/feed.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* --- the digest of the file ---------------------------------------------------------------------------- */

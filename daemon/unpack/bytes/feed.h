@@ -1,11 +1,6 @@
 /*
  * feed.h - the packed bytes: a part of the archive file, read in pieces with pread, and a count of what was made of
  * them.
- *
- * Only the inflating thread uses a feed. Its verdict becomes the job's once the consumer has taken all bytes that were
- * made before (source.h, zip.c). It checks ratio and size where the bytes are made, so a bomb ends before its bytes are
- * used. The ratio is that of all bytes made to the size of the whole archive, checked once UNPACK_RATIO_FROM bytes are
- * out.
  */
 #pragma once
 

@@ -7,8 +7,6 @@
  */
 #include "unpack/bytes/inflater.h"
 
-#include "base/util.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

@@ -13,9 +13,6 @@
  */
 #include "unpack/bytes/inflater.h"
 
-#include "base/limits.h"
-#include "base/util.h"
-
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #if defined(__aarch64__)

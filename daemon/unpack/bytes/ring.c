@@ -1,6 +1,10 @@
 /*
  * ring.c - a single-producer, single-consumer queue of UNPACK_RING_BUFFERS large buffers.
  *
+ * The producer fills the buffers one after the other and the consumer empties them in the same order, so that a job
+ * takes as long as the slower of the two. Nothing else is shared: the consumer reads the producer's error after it has
+ * taken every byte that came before.
+ *
  * head and tail count buffers and never wrap; the difference is the number in use. Only the
  * transfer of whole buffers needs the lock. A buffer's bytes and length belong to the producer
  * before, and to the consumer after it. With sums, a consumed buffer is returned only when the
@@ -8,7 +12,6 @@
  */
 #include "unpack/bytes/ring.h"
 
-#include "base/limits.h"
 #include "base/os/threads.h"
 #include "base/util.h"
 

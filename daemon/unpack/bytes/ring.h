@@ -2,10 +2,6 @@
  * ring.h - the threads of an extraction: bytes handed from the one that inflates to the one that writes, and SHA-256 of what
  * is written by a third.
  *
- * The producer fills the buffers one after the other and the consumer empties them in the same order, so that a job
- * takes as long as the slower of the two. Nothing else is shared: the consumer reads the producer's error after it has
- * taken every byte that came before.
- *
  * Producer: ring_space() waits for room and returns its size, ring_put() says how much was used. A buffer is passed on
  * when it is full and when the producer returns. ring_space() returns NULL once the consumer needs no more; the
  * producer then returns.

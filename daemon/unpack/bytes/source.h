@@ -1,10 +1,6 @@
 /*
  * source.h - an archive file: which format it is, and the bytes of the tar in it.
  *
- * The first bytes decide the format; a declared one must be the same. tar, tar.gz, tar.zst and zip are known, nothing
- * else is tried. A source (of the three tars) inflates on a thread of its own (ring.h) and makes all checks of its
- * compression; it reports the end of the bytes only if they passed. zip.c reads a zip.
- *
  * Errors are negative with the verdict filled.
  */
 #pragma once

@@ -1,6 +1,10 @@
 /*
  * source_format.c - detects the archive format from the first 512 bytes, never from a file name.
  *
+ * The first bytes decide the format; a declared one must be the same. tar, tar.gz, tar.zst and zip are known, nothing
+ * else is tried. A source (of the three tars) inflates on a thread of its own (ring.h) and makes all checks of its
+ * compression; it reports the end of the bytes only if they passed. zip.c reads a zip.
+ *
  * A tar header is tried first: it has a checksum, while a file name at its start can look like any
  * magic number. Formats that are recognized but not supported have their own refusal, so that a
  * client learns what it sent. The table must list a more specific magic before a shorter one that

@@ -16,7 +16,6 @@
 #include "unpack/bytes/ring.h"
 
 #include "base/array.h"
-#include "base/limits.h"
 #include "base/os/threads.h"
 #include "base/util.h"
 

@@ -1,6 +1,9 @@
 /*
  * commit.c - plans, applies and recovers the commit of a staged tree.
  *
+ * The stage holds tree/ (with directories at least u+rwx), old/ and log; this code makes the last two. All in it may
+ * belong to the user of the target, and is not trusted.
+ *
  * The order allows recovery after a crash at any point. The plan writes a complete log in state P;
  * one byte (R) starts the commit; D ends it. A log that is missing, truncated or still P proves
  * that the target is unchanged. A whole commit has no steps: its rename either happened or not, and

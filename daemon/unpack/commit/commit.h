@@ -1,34 +1,10 @@
 /*
  * commit.h - how a staged tree becomes the target: at once by one rename, or path by path under an intent log.
  *
- * Three parties are compared: what the generation before wrote (old), what the new one brings (staged), and what is in
- * the target now. What others made, changed or deleted there stays as it is, and is reported:
- *
- *	                      not in old                        in old
- *	tree: nothing         written                           DELETED (stays deleted, and stays ours, so that the
- *	                                                        next generation leaves it deleted too)
- *	tree: as old          -                                 written, or unchanged if new is as old; EXISTS with
- *	                                                        MARK_KEEP_EXISTING (and stays ours)
- *	tree: as new          unchanged (and not ours)          unchanged
- *	tree: anything else   CONFLICT_FOREIGN, or EXISTS with  CONFLICT_MODIFIED, unless new is as old: unchanged
- *	                      MARK_KEEP_EXISTING
- *	                      or MARK_KEEP_FOREIGN
- *	in old, not in new    -                                 as old: removed; changed: CONFLICT_MODIFIED; kept in
- *	                                                        mode merge
- *
- * "As" means: the same type, the same permission bits, the same bytes (size, then SHA-256, of files; text of links).
- * Times are never trusted: every user of the tree can set them. But where new is as old nothing has to be read, so a
- * generation costs one stat for each path and the reading of what it changes. A directory is shared with others as long
- * as both sides have one. It is ours, and removed when empty, only if we made it. If something else is in a directory's
- * place, everything below is NOT_DIRECTORY. MARK_OVERWRITE replaces what would be a conflict, but never a directory.
- *
  * Order: commit_plan (nothing in the target changes). The caller then writes the new manifest, which says from then on
  * what is ours, beside the old one. Then commit_apply, which first makes the log count. Then the new manifest replaces
  * the old one, and the stage is removed. The tree may change between plan and apply: every step checks again, and skips
  * what is not as planned, CONFLICT_MODIFIED.
- *
- * The stage holds tree/ (with directories at least u+rwx), old/ and log; this code makes the last two. All in it may
- * belong to the user of the target, and is not trusted.
  *
  * Functions return 0 or a negative errno with reason and path in e: NO_SPACE, ACCESS_DENIED, READ_ONLY,
  * TOO_MANY_ENTRIES, IO_ERROR.

@@ -12,7 +12,6 @@
 #include "unpack/commit/merge.h"
 
 #include "base/os/sparse_file.h"
-#include "base/util.h"
 
 #include <errno.h>
 #include <unistd.h>

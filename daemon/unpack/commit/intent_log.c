@@ -1,6 +1,10 @@
 /*
  * intent_log.c - writes and parses the intent log of a commit.
  *
+ * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P
+ * planned (nothing may happen), R being done, U being undone, D done. So with a log that is cut off anywhere, or only
+ * planned, the target is as it was, and one byte starts the commit.
+ *
  * The log lies where the tree's user can write, so its content is not trusted. Every number and
  * path is parsed strictly, at load and again when its step runs. path_ok refuses "..", empty names
  * and control bytes. The CRC detects truncation and torn writes, not forgery: a forged log can only

@@ -8,10 +8,6 @@
  *	...
  *	end <steps> <CRC-32C of all lines before> P
  *
- * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P
- * planned (nothing may happen), R being done, U being undone, D done. So with a log that is cut off anywhere, or only
- * planned, the target is as it was, and one byte starts the commit.
- *
  * The log lies in the staging directory, which the user of the tree can write: its bytes are not trusted. In any case,
  * paths stay below the directories they are used in (path_ok in intent_log.c, held_tree.h), and COMMIT_OPS_MAX bounds
  * the memory. The log is read line by line, since a commit may have as many steps as an archive has entries.

@@ -2,6 +2,27 @@
  * merge_plan.c - plans a merge: which entries of the old generation are removed, then what happens to each entry of the
  * new one.
  *
+ * Three parties are compared: what the generation before wrote (old), what the new one brings (staged), and what is in
+ * the target now. What others made, changed or deleted there stays as it is, and is reported:
+ *
+ *	                      not in old                        in old
+ *	tree: nothing         written                           DELETED (stays deleted, and stays ours, so that the
+ *	                                                        next generation leaves it deleted too)
+ *	tree: as old          -                                 written, or unchanged if new is as old; EXISTS with
+ *	                                                        MARK_KEEP_EXISTING (and stays ours)
+ *	tree: as new          unchanged (and not ours)          unchanged
+ *	tree: anything else   CONFLICT_FOREIGN, or EXISTS with  CONFLICT_MODIFIED, unless new is as old: unchanged
+ *	                      MARK_KEEP_EXISTING
+ *	                      or MARK_KEEP_FOREIGN
+ *	in old, not in new    -                                 as old: removed; changed: CONFLICT_MODIFIED; kept in
+ *	                                                        mode merge
+ *
+ * "As" means: the same type, the same permission bits, the same bytes (size, then SHA-256, of files; text of links).
+ * Times are never trusted: every user of the tree can set them. But where new is as old nothing has to be read, so a
+ * generation costs one stat for each path and the reading of what it changes. A directory is shared with others as long
+ * as both sides have one. It is ours, and removed when empty, only if we made it. If something else is in a directory's
+ * place, everything below is NOT_DIRECTORY. MARK_OVERWRITE replaces what would be a conflict, but never a directory.
+ *
  * merge_match() pairs old entries with new ones, parents first. The removals are then planned in reverse,
  * children first, since a directory can be removed only when it is empty. An entry is removed only
  * if it still is what the old generation wrote: content that another process changed is never

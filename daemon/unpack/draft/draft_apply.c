@@ -19,11 +19,9 @@
 #include "base/util.h"
 #include "unpack/commit/merge.h"
 #include "unpack/draft/draft.h"
-#include "unpack/snapshot/index.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 #define OWNER_ALL 0700
 

@@ -28,9 +28,7 @@
 #include "base/os/sparse_file.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
-#include "tree/path_rules.h"
 #include "unpack/commit/merge.h"
-#include "unpack/snapshot/index.h"
 
 #include <errno.h>
 #include <stdio.h>

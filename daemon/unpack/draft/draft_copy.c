@@ -13,9 +13,6 @@
  */
 
 #include "base/clock.h"
-#include "base/limits.h"
-#include "base/util.h"
-#include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"
 #include "unpack/commit/merge.h"
 #include "unpack/draft/draft.h"

@@ -7,10 +7,8 @@
  */
 #include "unpack/draft/draft.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/os/sparse_file.h"
-#include "base/util.h"
 
 #include <errno.h>
 #include <unistd.h>

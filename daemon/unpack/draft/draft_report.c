@@ -11,13 +11,9 @@
  */
 #include "unpack/draft/draft.h"
 
-#include "base/util.h"
-#include "json/jenc.h"
-#include "tree/tree_manifest.h"
 #include "unpack/snapshot/take.h"
 #include "unpack/snapshot/tree_walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 

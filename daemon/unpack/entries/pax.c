@@ -21,7 +21,6 @@
 #include "base/format/digits.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 void pax_reset(struct pax *p)
 {

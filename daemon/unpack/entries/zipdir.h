@@ -1,16 +1,5 @@
 /*
  * zipdir.h - reads the directory of a zip, and checks all of it before it is used.
- *
- * A zip has everything twice, and attacks use the difference. So these rules hold. There is exactly one end record,
- * whose comment ends with the file, and which directly follows the directory (or the zip64 end record and its locator,
- * if there is one). Counts, sizes and offsets are correct. Every local header is equal to its entry in the directory:
- * name, flags, method, and CRC and sizes, or a data descriptor follows that has them. The entries with their headers
- * fill the file from its first byte to the directory, without gap or overlap. There is one disk, the methods are stored
- * and deflated, and nothing is encrypted. A Unicode-path field must have the same name.
- *
- * Unix modes and types are used of entries that were made on Unix; all others are files of 0644 and directories of
- * 0755. Times are the Unix time field's, else the DOS time as UTC. The reasons: ZIP_AMBIGUOUS, ZIP_HEADER_MISMATCH,
- * ZIP_OVERLAP, ENCRYPTED, METHOD_UNSUPPORTED, SIZE_MISMATCH, ARCHIVE_TRUNCATED, ARCHIVE_DAMAGED, TRAILING_DATA.
  */
 #pragma once
 

@@ -9,9 +9,6 @@
 
 #include "base/util.h"
 #include "base/clock.h"
-#include "json/jdec.h"
-#include "tree/held_tree.h"
-#include "unpack/job/unpack_job.h"
 #include "unpack/snapshot/delivered.h"
 
 #include <errno.h>

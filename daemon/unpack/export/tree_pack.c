@@ -1,6 +1,12 @@
 /*
  * tree_pack.c - writes a living tree as tar or zip through libarchive, to a descriptor.
  *
+ * tar (ustar, with a pax header where a name, size or time needs one), the same in gzip or zstd, or zip (deflate, UNIX
+ * modes, links; zip64 where needed). The order is that of tree_walk.h, owners are 0/0 without names, times are those
+ * of the files in whole seconds, modes their permission bits: the same tree gives the same bytes. Symbolic links are
+ * stored as they are and never followed. Files with several names are stored once for each. FIFOs, sockets, devices
+ * and what cannot be read are left out and reported.
+ *
  * The size in a header precedes the content, and the file can change in between. So exactly that
  * many bytes are written: a shorter file is padded with zeros, a longer one cut, and both are
  * reported. Owners, names and sub-second times are normalized, so that equal trees give equal

@@ -1,12 +1,6 @@
 /*
  * tree_pack.h - a tree as an archive, written to a descriptor while it is read.
  *
- * tar (ustar, with a pax header where a name, size or time needs one), the same in gzip or zstd, or zip (deflate, UNIX
- * modes, links; zip64 where needed). The order is that of tree_walk.h, owners are 0/0 without names, times are those
- * of the files in whole seconds, modes their permission bits: the same tree gives the same bytes. Symbolic links are
- * stored as they are and never followed. Files with several names are stored once for each. FIFOs, sockets, devices
- * and what cannot be read are left out and reported.
- *
  * A file is stored with the size it had when it was opened: one that shrinks meanwhile is padded with zeros, one
  * that grows is cut, and both are reported. The archive is always whole; only when the reader
  * goes away or the job fails it ends torn, and then the result says so.

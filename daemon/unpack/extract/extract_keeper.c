@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "unpack/extract/extract_target.h"
 #include "unpack/extract/extract.h"
 #include "unpack/job/worker_process.h"
 

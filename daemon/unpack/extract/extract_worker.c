@@ -18,15 +18,10 @@
 
 #include "base/os/file.h"
 #include "unpack/commit/merge.h"
-#include "unpack/job/unpack_report.h"
-#include "unpack/extract/skill_install.h"
 #include "unpack/snapshot/delivered.h"
-#include "unpack/stage/stage_plan.h"
 #include "unpack/entries/entries.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 

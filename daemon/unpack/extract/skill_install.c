@@ -2,6 +2,11 @@
  * skill_install.c - stages skills under temporary names, checks them on disk, and renames each to
  * its own name.
  *
+ * A source may be one skill (SKILL.md at its root, or in its only directory) or several, a directory each; nothing
+ * else may be in it. A skill that cannot be used is SKILL_INVALID with its first fatal finding; what is only wrong is
+ * listed in the report. Skills replace those of the same name as a whole; all others in the target stay, but those that
+ * the job names to be removed.
+ *
  * A skill's name is in its frontmatter, which can be read only after it was staged. So every source
  * is first unpacked below ".incoming-N"; the leading dot cannot collide with a skill. The manifest
  * is changed together with each rename, since the commit finds staged files by the manifest's
@@ -12,7 +17,6 @@
 #include "base/util.h"
 
 #include "skill/skill.h"
-#include "tree/held_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,6 @@
 /*
  * skill_install.h - jobs whose sources are skills (daemon/skill/): each is staged aside, checked on disk in its final
  * form, and moved to the name in its frontmatter. The target is a directory of skills, one directory each.
- *
- * A source may be one skill (SKILL.md at its root, or in its only directory) or several, a directory each; nothing
- * else may be in it. A skill that cannot be used is SKILL_INVALID with its first fatal finding; what is only wrong is
- * listed in the report. Skills replace those of the same name as a whole; all others in the target stay, but those that
- * the job names to be removed.
  */
 #pragma once
 

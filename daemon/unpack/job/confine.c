@@ -1,6 +1,13 @@
 /*
  * confine.c - changes the user of a process and restricts it: limits, Landlock, seccomp.
  *
+ * The keeper has the privileges the program was started with and reads nothing foreign. If the user of the tree has
+ * to decide whether something is allowed, it becomes that user for the few calls concerned (user_enter,
+ * user_leave). A worker gives everything up (confine_worker): user and groups, no_new_privs, limits, priority,
+ * Landlock (nothing can be opened or changed but below the given directories; where the kernel has it, ABI 2 at
+ * least), and a seccomp list of the calls that reading, writing and inflating need. All else is EPERM: no sockets, no
+ * exec, no ptrace, no mounts, no signals to others. Threads may be made, processes may not.
+ *
  * The order in confine_worker is fixed. Identity first, because changing it needs rights and resets
  * the dumpable flag and the parent-death signal (prctl(2)). Limits next, then Landlock, then
  * seccomp, whose list permits none of the earlier calls. user_enter and user_leave change the
@@ -12,7 +19,6 @@
 #include "confine/confine_self.h"
 #include "confine/landlock.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <malloc.h>
 #include <sched.h>

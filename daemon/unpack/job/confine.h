@@ -1,12 +1,5 @@
 /*
  * confine.h - who a process of acpd-unpack is, and what it may still do.
- *
- * The keeper has the privileges the program was started with and reads nothing foreign. If the user of the tree has
- * to decide whether something is allowed, it becomes that user for the few calls concerned (user_enter,
- * user_leave). A worker gives everything up (confine_worker): user and groups, no_new_privs, limits, priority,
- * Landlock (nothing can be opened or changed but below the given directories; where the kernel has it, ABI 2 at
- * least), and a seccomp list of the calls that reading, writing and inflating need. All else is EPERM: no sockets, no
- * exec, no ptrace, no mounts, no signals to others. Threads may be made, processes may not.
  */
 #pragma once
 

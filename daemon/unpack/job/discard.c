@@ -12,8 +12,6 @@
 #include "unpack/job/small_job.h"
 
 #include "json/jstr.h"
-#include "tree/held_tree.h"
-#include "tree/path_rules.h"
 
 #include <errno.h>
 #include <fcntl.h>

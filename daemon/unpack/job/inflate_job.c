@@ -14,7 +14,6 @@
 #include "unpack/job/small_job.h"
 
 #include "base/os/file.h"
-#include "unpack/bytes/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

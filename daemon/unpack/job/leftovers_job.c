@@ -17,7 +17,6 @@
 
 #include "json/jstr.h"
 #include "tree/dir_names.h"
-#include "tree/held_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,6 @@
 #include "base/os/file.h"
 #include "skill/skill.h"
 #include "tree/dir_names.h"
-#include "tree/held_tree.h"
 #include "unpack/extract/extract_target.h"
 
 #include <errno.h>

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "digest/base64.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 
 #include <errno.h>

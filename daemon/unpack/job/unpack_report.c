@@ -9,8 +9,6 @@
 #include "base/os/file.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 void report_verdict(struct buf *b, const struct verdict *v)
 {
 	struct jw w = JW(b);

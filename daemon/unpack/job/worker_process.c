@@ -1,6 +1,11 @@
 /*
  * worker_process.c - forks workers, reads their answers with a time limit, and reaps them.
  *
+ * Two forms. worker_process_run is for work that answers with its exit code alone: forked, awaited, done. A struct
+ * worker_process has an answer: what the worker writes into its pipe is read piece by piece by worker_process_hear,
+ * which also notices the time limit and a signal to us (keeper_signals). Becoming the tree's user and confinement
+ * (confine.h) are the work's own first step: it knows what it reaches.
+ *
  * The supervisor polls with a short timeout. A signal that arrives between the check of the flag
  * and poll(2) is therefore noticed within POLL_MS. The pipe's end of file, not the exit, ends an
  * answer. Before waiting, the pipe is closed: a worker that still writes then gets EPIPE instead of
@@ -9,8 +14,6 @@
 #include "unpack/job/worker_process.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
-#include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>

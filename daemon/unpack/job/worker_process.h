@@ -2,11 +2,6 @@
  * worker_process.h - the processes that do the work of a job, as seen by the keeper that forks them: it starts them,
  * reads their answer, and waits for their end.
  *
- * Two forms. worker_process_run is for work that answers with its exit code alone: forked, awaited, done. A struct
- * worker_process has an answer: what the worker writes into its pipe is read piece by piece by worker_process_hear,
- * which also notices the time limit and a signal to us (keeper_signals). Becoming the tree's user and confinement
- * (confine.h) are the work's own first step: it knows what it reaches.
- *
  * A worker_process owns its pipe and what was heard; worker_process_end gives up all of it and kills what still runs,
  * after any error and at any time. Errors are negative, with the verdict filled where one is taken.
  */

@@ -18,9 +18,7 @@
  */
 #include "unpack/snapshot/snap_run.h"
 
-#include "base/limits.h"
 #include "base/os/threads.h"
-#include "base/util.h"
 #include "unpack/snapshot/take.h"
 
 #include <sched.h>

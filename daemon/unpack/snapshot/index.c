@@ -2,6 +2,15 @@
  * index.c - the on-disk format of indexes and turn files: fixed records with checksums, sorted by
  * path.
  *
+ * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that
+ * takes the names of a directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that
+ * index, turns and a tree are joined by reading each once. Numbers are little-endian. The header has a checksum of
+ * itself and of all records; a reader checks both, and every record, before the first one is handed out: a damaged
+ * file is -EBADMSG as a whole and never half used.
+ *
+ * The epoch is a new random number for every baseline. A turn names its epoch, itself and the turn before it, so that a
+ * chain of turns that leads back from an index is never mixed with one that an earlier baseline left behind.
+ *
  * Writers put the records first and the header last, so a file without a valid header is an
  * unfinished one. Readers check all sums and all records before they return the first. The records
  * are read a second time later, so each is validated again. Structs have a fixed layout without
@@ -11,7 +20,6 @@
 
 #include "base/format/crc32c.h"
 #include "base/os/file.h"
-#include "base/util.h"
 
 #include <endian.h>
 #include <errno.h>

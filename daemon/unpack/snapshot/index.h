@@ -3,15 +3,6 @@
  * turn N: for each path its entry before and after), and lists of what a delivery wrote and removed (delivered.h). They
  * hold no contents: an entry has the place of its content in the pack.
  *
- * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that
- * takes the names of a directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that
- * index, turns and a tree are joined by reading each once. Numbers are little-endian. The header has a checksum of
- * itself and of all records; a reader checks both, and every record, before the first one is handed out: a damaged
- * file is -EBADMSG as a whole and never half used.
- *
- * The epoch is a new random number for every baseline. A turn names its epoch, itself and the turn before it, so that a
- * chain of turns that leads back from an index is never mixed with one that an earlier baseline left behind.
- *
  * Files are written into a descriptor that is empty, the header last; the caller renames.
  *
  * Functions return 0 or a negative errno, where nothing else is said.

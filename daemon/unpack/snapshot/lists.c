@@ -7,8 +7,6 @@
  */
 #include "unpack/snapshot/lists.h"
 
-#include "base/limits.h"
-#include "json/jenc.h"
 #include "tree/glob.h"
 #include "unpack/job/unpack_job.h"
 

@@ -1,13 +1,15 @@
 /*
  * packfile.c - appends contents to the pack of a snapshot directory, and reads them back.
  *
+ * Only the bytes up to the length that an index names belong to it. The bytes after them were left by a snapshot that
+ * died before its index was in place; the next snapshot cuts them off, and readers ignore them.
+ *
  * Nothing is overwritten: an index that is in place names only bytes before the end at which it was
  * written. So a snapshot that dies leaves a tail that no index refers to. A content that does not
  * shrink is written raw over its own frame. Every read verifies the SHA-256 of the content.
  */
 #include "unpack/snapshot/packfile.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/util.h"
 

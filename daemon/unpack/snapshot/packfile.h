@@ -3,9 +3,6 @@
  * its size in it, or the bytes as they are: then its entry has packed == size. (Packs of earlier versions may have a
  * frame that is just as long as its content; the digest tells.) Empty contents are not in it.
  *
- * Only the bytes up to the length that an index names belong to it. The bytes after them were left by a snapshot that
- * died before its index was in place; the next snapshot cuts them off, and readers ignore them.
- *
  * Functions return 0 or a negative errno; -EBADMSG for contents that are not what the entry says; -EFBIG beyond max.
  */
 #pragma once

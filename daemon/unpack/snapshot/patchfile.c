@@ -1,8 +1,6 @@
 #include "unpack/snapshot/patchfile.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
-#include "base/util.h"
 
 #include <errno.h>
 

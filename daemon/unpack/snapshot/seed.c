@@ -2,6 +2,13 @@
  * seed.c - collects contents and stat data of an extraction, so that the baseline need not read the
  * files again.
  *
+ * Contents go into the pack as they are, in pieces, by the thread that hashes them. A file of more than
+ * SNAPSHOT_FILE_MAX is left out, and so is all beyond SNAPSHOT_PLAIN_MAX. What cannot be written (no room) only costs the seed.
+ *
+ * Stat data prove a content only once the clock of the file system has moved on since the last change: seed_write waits
+ * for its next tick, on file systems that use the clock of this kernel, and leaves the rest unproven (as take.h does).
+ * Until then nobody but the user of the tree, in a stage directory with a random name, can have changed it.
+ *
  * It is an optimization: after any failure the seed is dropped, and the baseline reads everything.
  * A proven entry claims that equal stat data mean equal bytes. So seed_write waits until the file
  * system's clock has advanced past the newest ctime. On file systems with an unknown clock, entries
@@ -12,10 +19,8 @@
 
 #include "base/os/file.h"
 #include "base/util.h"
-#include "unpack/snapshot/index.h"
 #include "unpack/snapshot/take.h"
 
-#include <errno.h>
 #include <linux/magic.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>

@@ -3,13 +3,6 @@
  * them, as if a snapshot had been taken. The baseline that follows then finds each file known by its stat data, and
  * reads no byte that has passed through here. Whatever is not as it was written (renamed into place path by path, linked
  * to, given away, changed) has another ctime, and is read.
- *
- * Contents go into the pack as they are, in pieces, by the thread that hashes them. A file of more than
- * SNAPSHOT_FILE_MAX is left out, and so is all beyond SNAPSHOT_PLAIN_MAX. What cannot be written (no room) only costs the seed.
- *
- * Stat data prove a content only once the clock of the file system has moved on since the last change: seed_write waits
- * for its next tick, on file systems that use the clock of this kernel, and leaves the rest unproven (as take.h does).
- * Until then nobody but the user of the tree, in a stage directory with a random name, can have changed it.
  */
 #pragma once
 

@@ -2,6 +2,16 @@
  * snapshot.c - takes a snapshot or a diff: opens the old state, runs the walk, writes the headers; and decides whether one
  * path has changed, and writes it to index, turn file, patch and report.
  *
+ * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that
+ * leads back from it. Memory does not grow with the tree. A file whose stat data the index has proven is not opened;
+ * all others are read and hashed. Contents that are new go to the end of the pack, entries into a new index and, for a
+ * turn, into its turn file.
+ *
+ * A turn names a file of which nothing is known (too large, unreadable, ...) in omitted, once: it is not named again as
+ * long as it does not change. A patch never has it: neither its old nor its new content is known. For a patch, FIFOs,
+ * sockets and devices count as absent. What .gitignore files leave out is in no index, and named each time; but what the
+ * old index or the state before has is tracked, ignored or not.
+ *
  * The headers are written last, so unfinished files are never valid. A baseline replaces damaged
  * state and starts a new epoch; a turn needs an intact index. All files are descriptors of the
  * caller: this code runs confined and can neither open nor rename them.
@@ -13,7 +23,6 @@
  */
 #include "unpack/snapshot/snap_run.h"
 
-#include "base/util.h"
 #include "unpack/snapshot/snapshot.h"
 
 #include <errno.h>

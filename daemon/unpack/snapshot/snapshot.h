@@ -1,20 +1,10 @@
 /*
  * snapshot.h - the changes of a living tree since the last snapshot, or since an earlier one; and the next snapshot.
  *
- * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that
- * leads back from it. Memory does not grow with the tree. A file whose stat data the index has proven is not opened;
- * all others are read and hashed. Contents that are new go to the end of the pack, entries into a new index and, for a
- * turn, into its turn file.
- *
  * All files are open descriptors of the caller, who opened them with the rights of the daemon; this code needs no
  * right but to read the tree. New files are complete when snapshot_take returns 0, and then the caller renames them:
  * first the turn, then the index. Until then the old index, its turns and everything that they refer
  * to in the pack stay as they were.
- *
- * A turn names a file of which nothing is known (too large, unreadable, ...) in omitted, once: it is not named again as
- * long as it does not change. A patch never has it: neither its old nor its new content is known. For a patch, FIFOs,
- * sockets and devices count as absent. What .gitignore files leave out is in no index, and named each time; but what the
- * old index or the state before has is tracked, ignored or not.
  */
 #pragma once
 

@@ -1,6 +1,10 @@
 /*
  * snapshot_dir.c - opens and commits the files of a snapshot directory, with the daemon's rights.
  *
+ * The directory belongs to the daemon, the tree to a session: opening and committing is for the process that has the
+ * daemon's rights, the work between them for one that has only descriptors. A patch is written where it is wanted, and
+ * is there for good once the job was done. One snapshot at a time (a lock on the pack); diffs beside it are harmless.
+ *
  * New files have temporary names until the commit. It renames the turn first and the index last:
  * the index is what makes a snapshot exist, and it must never name a turn that is missing. The lock
  * on the pack excludes a second writer; diffs take no lock, since they read only what a complete
@@ -9,7 +13,6 @@
 #include "unpack/snapshot/snapshot_dir.h"
 
 #include "base/os/file.h"
-#include "base/util.h"
 #include "tree/held_tree.h"
 
 #include <errno.h>

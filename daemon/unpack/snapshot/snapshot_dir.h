@@ -9,10 +9,6 @@
  *	turn-N.delivered  what was delivered after turn N, before the next
  *	*.new		what a job is writing, or what a killed one left
  *
- * The directory belongs to the daemon, the tree to a session: opening and committing is for the process that has the
- * daemon's rights, the work between them for one that has only descriptors. A patch is written where it is wanted, and
- * is there for good once the job was done. One snapshot at a time (a lock on the pack); diffs beside it are harmless.
- *
  * Functions return 0 or a negative errno with v filled in. snapshot_dir_close removes what was not committed.
  */
 #pragma once

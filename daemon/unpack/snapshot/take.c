@@ -2,6 +2,11 @@
  * take.c - reads one file or link of a living tree, with stat data that provably belong to the
  * content.
  *
+ * What is at the name when it is opened counts: a file that became a FIFO does not block us, one that became a link is
+ * read as a link. A file that is being written is read again, SNAPSHOT_RETRIES times in all; then the last read counts.
+ * An entry is proven, so that the same stat data mean the same contents, only if the file was not touched while it was
+ * read, nor so shortly before that the clock of the file system may not have moved on.
+ *
  * Stat data from before and after the read are compared; if they differ, the read is repeated.
  * ctime is the reference, because no user can set it. A change within the clock's granularity could
  * leave it equal. So a recent ctime makes the entry unproven, and the next snapshot reads the file

@@ -1,10 +1,5 @@
 /*
  * take.h - one file or link of a living tree: its contents and the stat data that belong to them.
- *
- * What is at the name when it is opened counts: a file that became a FIFO does not block us, one that became a link is
- * read as a link. A file that is being written is read again, SNAPSHOT_RETRIES times in all; then the last read counts.
- * An entry is proven, so that the same stat data mean the same contents, only if the file was not touched while it was
- * read, nor so shortly before that the clock of the file system may not have moved on.
  */
 #pragma once
 

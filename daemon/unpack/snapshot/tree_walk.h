@@ -9,11 +9,6 @@
  * directory is ignored. Reported by omit: names that git refuses to write because some file
  * systems treat them as .git; what lies too deep, on another file system, or in a directory that cannot be read.
  *
- * Each snapshot walks the whole tree: a stat call for each name, about 2 us. It is not told by inotify or fanotify what
- * has changed. A file that is written through a shared mapping makes no event until it is unmapped, and nobody tells
- * what happened before the watch or beyond a full queue, so it would not be exact. inotify needs such a walk to begin
- * with and a watch for each directory, fanotify costs each write to the file system by anybody 10 us.
- *
  * tree_walk returns 0, what the visitor returned if that is negative, or a negative errno with v filled in:
  * TOO_MANY_ENTRIES, TIME_LIMIT, a root that cannot be read.
  */

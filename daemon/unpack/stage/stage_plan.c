@@ -1,6 +1,15 @@
 /*
  * stage_plan.c - applies the rules to each entry of an archive, before and while it is written.
  *
+ * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is
+ * TYPE_CONFLICT. Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid
+ * and setgid on files are refused, on directories dropped, with the sticky bit. Times beyond 1970 to 2106 are moved to
+ * the nearer end.
+ *
+ * Symbolic links are only noted; plan_finish() finds where each would lead (links.c) and then has them made, after
+ * everything else, so that nothing is ever written through one. One that leads out is refused, or left out (links).
+ * Hard links are made to files of the same plan only.
+ *
  * Every check precedes the effect it guards: name, type, limits, conflicts, then the manifest, then
  * the writer. Symbolic links are only recorded; plan_finish creates them after all files, so no
  * entry is ever written through a link. Times of directories are set last, since creating entries

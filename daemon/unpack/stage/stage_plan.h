@@ -8,15 +8,6 @@
  * (a zip is planned before anything is written; the fuzz target).
  *
  * An entry whose whole name strip cuts away is STRIPPED. A directory among those is not reported: its entries are.
- *
- * Symbolic links are only noted; plan_finish() finds where each would lead (links.c) and then has them made, after
- * everything else, so that nothing is ever written through one. One that leads out is refused, or left out (links).
- * Hard links are made to files of the same plan only.
- *
- * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is
- * TYPE_CONFLICT. Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid
- * and setgid on files are refused, on directories dropped, with the sticky bit. Times beyond 1970 to 2106 are moved to
- * the nearer end.
  */
 #pragma once
 
