@@ -255,31 +255,6 @@ static void field_name(struct field_check *c, const struct front_node *v)
 
 /* --- the other fields ------------------------------------------------------------------------------------ */
 
-static void field_description(struct field_check *c, const struct front_node *v)
-{
-	static const struct text_rule rule = { "DESCRIPTION_TYPE", "DESCRIPTION_EMPTY",
-					       "DESCRIPTION_TOO_LONG", SKILL_FATAL,
-					       SKILL_DESCRIPTION_MAX };
-
-	c->r->skill.description = xstrdup(field_text(c, v, &rule));
-}
-
-static void field_license(struct field_check *c, const struct front_node *v)
-{
-	static const struct text_rule rule = { "LICENSE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
-
-	c->r->skill.license = xstrdup(field_text(c, v, &rule));
-}
-
-static void field_compatibility(struct field_check *c, const struct front_node *v)
-{
-	static const struct text_rule rule = { "COMPATIBILITY_TYPE", "COMPATIBILITY_EMPTY",
-					       "COMPATIBILITY_TOO_LONG", SKILL_ERROR,
-					       SKILL_COMPATIBILITY_MAX };
-
-	c->r->skill.compatibility = xstrdup(field_text(c, v, &rule));
-}
-
 static void field_metadata(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "METADATA_VALUE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
@@ -337,19 +312,38 @@ static void field_allowed_tools(struct field_check *c, const struct front_node *
 		c->r->skill.allowed_tools = xstrdup(field_text(c, v, &rule));
 }
 
+/* A field has a function of its own, or is a text in struct skill. */
 static const struct {
 	const char *key;
 	void (*take)(struct field_check *c, const struct front_node *v);
 	const char *missing; /* code, if it is required */
 	enum skill_severity without;
+	size_t text;
+	struct text_rule rule;
 } field_rules[] = {
-	{ "name", field_name, "NAME_MISSING", SKILL_ERROR },
-	{ "description", field_description, "DESCRIPTION_MISSING", SKILL_FATAL },
-	{ "license", field_license, NULL, 0 },
-	{ "compatibility", field_compatibility, NULL, 0 },
-	{ "metadata", field_metadata, NULL, 0 },
-	{ "allowed-tools", field_allowed_tools, NULL, 0 },
+	{ "name", .take = field_name, .missing = "NAME_MISSING", .without = SKILL_ERROR },
+	{ "description", .missing = "DESCRIPTION_MISSING", .without = SKILL_FATAL,
+	  .text = offsetof(struct skill, description),
+	  .rule = { "DESCRIPTION_TYPE", "DESCRIPTION_EMPTY", "DESCRIPTION_TOO_LONG", SKILL_FATAL,
+		    SKILL_DESCRIPTION_MAX } },
+	{ "license", .text = offsetof(struct skill, license),
+	  .rule = { "LICENSE_TYPE", NULL, NULL, SKILL_ERROR, 0 } },
+	{ "compatibility", .text = offsetof(struct skill, compatibility),
+	  .rule = { "COMPATIBILITY_TYPE", "COMPATIBILITY_EMPTY", "COMPATIBILITY_TOO_LONG",
+		    SKILL_ERROR, SKILL_COMPATIBILITY_MAX } },
+	{ "metadata", .take = field_metadata },
+	{ "allowed-tools", .take = field_allowed_tools },
 };
+
+static void field_take(struct field_check *c, size_t row, const struct front_node *v)
+{
+	char **text = (char **)((char *)&c->r->skill + field_rules[row].text);
+
+	if (field_rules[row].take)
+		field_rules[row].take(c, v);
+	else
+		*text = xstrdup(field_text(c, v, &field_rules[row].rule));
+}
 
 /* Other programs have keys of their own (disable-model-invocation, user-invocable): a strict error, for clients a
  * remark. */
@@ -384,7 +378,7 @@ void skill_check_fields(const struct front_node *root, const char *dir, struct s
 
 		seen[i] = true;
 		if (i < ARRAY_SIZE(field_rules))
-			field_rules[i].take(&c, k->next);
+			field_take(&c, i, k->next);
 		else
 			field_unknown(r, k);
 	}

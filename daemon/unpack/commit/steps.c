@@ -32,6 +32,7 @@ struct location {
 struct locations {
 	struct location target, staged, old;
 	char number[24];
+	uint64_t since; /* of the log: what is newer in the target is not ours */
 };
 
 /* Errors that mean: others changed the tree since it was checked. */
@@ -63,6 +64,7 @@ static int locate(struct step_dirs *g, size_t i, const struct op *op, struct loc
 		return r;
 	snprintf(p->number, sizeof(p->number), "%zu", i);
 	p->old = (struct location){ g->old, p->number };
+	p->since = g->since;
 	return step_parent(&g->target, op->path.p, &p->target);
 }
 
@@ -291,15 +293,15 @@ static bool brought(const struct location *target, const struct op *op)
 	return read_stamp(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
 }
 
-static int undo_add(struct step_dirs *g, struct locations *p, const struct op *op)
+static int undo_add(struct locations *p, const struct op *op)
 {
 	if (p->staged.dir < 0 || !brought(&p->target, op) ||
-	    (S_ISDIR(op->will.mode) && worked_in(&p->target, g->since)))
+	    (S_ISDIR(op->will.mode) && worked_in(&p->target, p->since)))
 		return 0;
 	return as_changed(move_new(&p->target, &p->staged));
 }
 
-static int undo_exchange(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
+static int undo_exchange(struct locations *p, const struct op *op)
 {
 	struct stamp staged, old, now;
 	bool kept = read_stamp(&p->old, &old);
@@ -319,26 +321,19 @@ static int undo_exchange(struct step_dirs *g _unused_, struct locations *p, cons
 	return read_stamp(&p->target, &now) ? 0 : as_changed(move_new(&p->old, &p->target));
 }
 
-static int undo_remove(struct step_dirs *g _unused_, struct locations *p,
-		       const struct op *op _unused_)
+static int undo_remove(struct locations *p, const struct op *op _unused_)
 {
 	struct stamp old;
 
 	return read_stamp(&p->old, &old) ? as_changed(move_new(&p->old, &p->target)) : 0;
 }
 
-static int undo_rmdir(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
+static int undo_rmdir(struct locations *p, const struct op *op)
 {
 	return as_changed(step_make_dir(&p->target, (mode_t)op->was.mode));
 }
 
-static int undo_mkdir(struct step_dirs *g _unused_, struct locations *p,
-		      const struct op *op _unused_)
-{
-	return redo_rmdir(p, op);
-}
-
-static int undo_chmod(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
+static int undo_chmod(struct locations *p, const struct op *op)
 {
 	return set_mode(&p->target, op->will.mode, op->was.mode);
 }
@@ -348,11 +343,11 @@ static int undo_chmod(struct step_dirs *g _unused_, struct locations *p, const s
 static const struct {
 	enum op_kind kind;
 	int (*redo)(struct locations *p, const struct op *op);
-	int (*undo)(struct step_dirs *g, struct locations *p, const struct op *op);
+	int (*undo)(struct locations *p, const struct op *op);
 } kinds[] = {
 	{ OP_ADD, redo_add, undo_add },		 { OP_EXCHANGE, redo_exchange, undo_exchange },
 	{ OP_REMOVE, redo_remove, undo_remove }, { OP_RMDIR, redo_rmdir, undo_rmdir },
-	{ OP_MKDIR, redo_mkdir, undo_mkdir },	 { OP_CHMOD, redo_chmod, undo_chmod },
+	{ OP_MKDIR, redo_mkdir, redo_rmdir },	 { OP_CHMOD, redo_chmod, undo_chmod },
 };
 
 static size_t row_of(enum op_kind kind)
@@ -396,7 +391,7 @@ int step_undo(struct step_dirs *g, size_t i, const struct op *op)
 	int r = locate(g, i, op, &p);
 
 	held_forget(&g->target, op->path.p);
-	r = r == 0 ? kinds[row_of(op->kind)].undo(g, &p, op) : r;
+	r = r == 0 ? kinds[row_of(op->kind)].undo(&p, op) : r;
 	return r > 0 ? 0 : r; /* what others changed since stays */
 }
 

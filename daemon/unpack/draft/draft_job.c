@@ -69,8 +69,8 @@ struct draft_verb {
 	JF_STR(struct draft_params, view, "view", JF_REQUIRED, PATH_BYTES_MAX),                    \
 		JF_BOOL(struct draft_params, overlay, "overlay", 0)
 #define JOB_USER                                                                                   \
-	JF_INT(struct draft_params, uid, "uid", 0, 0, UINT32_MAX - 1),                             \
-		JF_INT(struct draft_params, gid, "gid", 0, 0, UINT32_MAX - 1)
+	JF_INT(struct draft_params, uid, "uid", 0, 0, ID_MAX),                                     \
+		JF_INT(struct draft_params, gid, "gid", 0, 0, ID_MAX)
 
 static const struct jfield begin_fields[] = {
 	JOB_ROOT,

@@ -132,31 +132,22 @@ static ssize_t peek(struct zip *z, const uint8_t **p, uint64_t n)
 	return have < 0 ? have : (ssize_t)MIN((uint64_t)have, n);
 }
 
-static int zip_copy(struct zip *z, uint64_t n, bool wanted)
+/* Reads n bytes of the current entry, for a file, a link's target, or nobody. */
+enum zip_use { ZIP_FILE, ZIP_TARGET, ZIP_UNWANTED };
+
+static int zip_copy(struct zip *z, uint64_t n, enum zip_use use)
 {
 	while (n) {
 		const uint8_t *p;
 		ssize_t have = peek(z, &p, n);
-		int r = have < 0 ? (int)have : wanted ? plan_data(z->plan, p, (size_t)have) : 0;
+		int r = have < 0 ? (int)have : 0;
 
+		if (r == 0 && use == ZIP_FILE)
+			r = plan_data(z->plan, p, (size_t)have);
+		else if (r == 0 && use == ZIP_TARGET)
+			buf_add(&z->target, p, (size_t)have);
 		if (r < 0)
 			return r;
-		ring_take(z->ring, (size_t)have);
-		n -= (uint64_t)have;
-	}
-	return 0;
-}
-
-static int zip_read_target(struct zip *z, uint64_t n)
-{
-	buf_reset(&z->target);
-	while (n) {
-		const uint8_t *p;
-		ssize_t have = peek(z, &p, n);
-
-		if (have < 0)
-			return (int)have;
-		buf_add(&z->target, p, (size_t)have);
 		ring_take(z->ring, (size_t)have);
 		n -= (uint64_t)have;
 	}
@@ -214,7 +205,8 @@ static int zip_extract_entry(struct zip *z, const struct zip_entry *from)
 	int r = zip_next_entry(z, z->plan, from, &e);
 
 	if (r == 0 && e.type == ENTRY_SYMLINK) {
-		r = zip_read_target(z, from->size);
+		buf_reset(&z->target);
+		r = zip_copy(z, from->size, ZIP_TARGET);
 		e.link = buf_slice(&z->target);
 	}
 	if (r == 0)
@@ -222,8 +214,8 @@ static int zip_extract_entry(struct zip *z, const struct zip_entry *from)
 	if (r < 0 || e.type != ENTRY_FILE)
 		return MIN(r, 0);
 	if (r > 0)
-		return zip_copy(z, from->size, false);
-	r = zip_copy(z, from->size, true);
+		return zip_copy(z, from->size, ZIP_UNWANTED);
+	r = zip_copy(z, from->size, ZIP_FILE);
 	return r < 0 ? r : plan_end(z->plan);
 }
 

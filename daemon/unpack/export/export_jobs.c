@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "base/clock.h"
+#include "unpack/job/unpack_job.h"
 #include "unpack/snapshot/delivered.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #define JOB_ROOT JF_STR(struct export_params, root, "root", JF_REQUIRED, PATH_BYTES_MAX)
 #define JOB_COMMON                                                                                 \
 	JF_STR(struct export_params, ignore, "ignore", 0, 16),                                     \
-		JF_INT(struct export_params, uid, "uid", 0, 0, UINT32_MAX - 1),                    \
-		JF_INT(struct export_params, gid, "gid", 0, 0, UINT32_MAX - 1),                    \
+		JF_INT(struct export_params, uid, "uid", 0, 0, ID_MAX),                            \
+		JF_INT(struct export_params, gid, "gid", 0, 0, ID_MAX),                            \
 		JF_OBJ(struct export_params, limits, "limits", 0)
 
 static const struct jfield pack_fields[] = {
@@ -181,11 +182,6 @@ static void report_export(struct export_job *o, struct jw *w)
 
 /* --- bundles -------------------------------------------------------------------------------------------- */
 
-static int export_open_nothing(struct export_job *o _unused_, struct verdict *v _unused_)
-{
-	return 0;
-}
-
 static int run_bundle(struct export_job *o, int out, struct verdict *v)
 {
 	return bundle_write(o->root, o->job.about, out, &o->exported, v);
@@ -289,8 +285,8 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 static const struct export_verb export_verbs[] = {
 	/* an archive takes as long as its reader does */
 	{ "pack", pack_fields, INT64_MAX, 0, open_export, enter_export, run_export, report_export },
-	{ "bundle", bundle_fields, INT64_MAX, 0, export_open_nothing, NULL, run_bundle, report_export },
-	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, export_open_nothing, NULL, run_bundle_check, report_bundle_check },
+	{ "bundle", bundle_fields, INT64_MAX, 0, NULL, NULL, run_bundle, report_export },
+	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, NULL, NULL, run_bundle_check, report_bundle_check },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
 	{ "fold", fold_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_fold, NULL, run_fold, report_fold },
 	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, export_open_diff, NULL, run_snapshot, report_snapshot },
@@ -343,7 +339,7 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 					    o->verb->seconds, SNAPSHOT_PATCH_MAX };
 	r = export_parse(o, job, v);
 	if (r == 0)
-		r = o->verb->open(o, v);
+		r = o->verb->open ? o->verb->open(o, v) : 0;
 	return r < 0 ? export_job_free(o) : o;
 }
 

@@ -53,8 +53,8 @@ struct export_job {
 struct export_verb {
 	const char *word;
 	const struct jfield *fields;
-	int64_t bytes, seconds; /* limits if the job has none */
-	int (*open)(struct export_job *, struct verdict *);
+	int64_t bytes, seconds;				     /* limits if the job has none */
+	int (*open)(struct export_job *, struct verdict *);  /* or NULL */
 	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
 	int (*run)(struct export_job *, int out, struct verdict *);
 	void (*report)(struct export_job *, struct jw *);

@@ -9,9 +9,6 @@
 #include "unpack/job/unpack_report.h"
 #include "unpack/job/worker_process.h"
 
-/* The largest uid or gid of a job: the number after it means "none" to the kernel. */
-#define ID_MAX 4294967294LL
-
 /* The frame of such a job. Decodes line into job (as job_decode does), then work adds the members of {"done":{...}} to w
  * and returns 0, or a negative errno with v filled; 1: w was emptied and has a whole line of a failed job. Prints that
  * line or the verdict, frees the texts of job, and returns the exit code. */

@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 #define INPUT_PIECE (64 * KIB)
-#define UID_MAX 4294967294LL
 
 /* What the tables decode into: the job, and what is checked before it becomes a part of it. */
 struct raw_job {
@@ -37,8 +36,8 @@ static const struct jfield job_fields[] = {
 	JF_STR(struct raw_job, job.manifest, "manifest", 0, PATH_BYTES_MAX - 8),
 	JF_STR(struct raw_job, job.baseline, "baseline", 0, PATH_BYTES_MAX - 16),
 	JF_STR(struct raw_job, job.delivered, "delivered", 0, PATH_BYTES_MAX - 16),
-	JF_INT(struct raw_job, job.uid, "uid", 0, 0, UID_MAX),
-	JF_INT(struct raw_job, job.gid, "gid", 0, 0, UID_MAX),
+	JF_INT(struct raw_job, job.uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct raw_job, job.gid, "gid", 0, 0, ID_MAX),
 	JF_OBJ(struct raw_job, limits, "limits", 0),
 	JF_ARR(struct raw_job, sources, "sources", JF_REQUIRED),
 	JF_ARR(struct raw_job, remove, "removeSkills", 0),

@@ -12,6 +12,9 @@
 #include "unpack/stage/stage_plan.h"
 #include "unpack/bytes/source.h"
 
+/* The largest uid or gid of a job: the number after it means "none" to the kernel. */
+#define ID_MAX (UINT32_MAX - 1ll)
+
 struct job_source {
 	char *archive;	 /* path of the file, or NULL */
 	bool has_digest; /* the archive has to have this one: feed.h */
