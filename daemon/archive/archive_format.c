@@ -1,3 +1,10 @@
+/*
+ * archive_format.c - recognizes an archive by its first bytes, never by its name.
+ *
+ * This decides only whether an upload is kept: acpd-unpack has stricter rules, and reads what is kept as untrusted input. A
+ * name at the start of a tar can look like any magic number, and the checksum of its header decides only where no magic
+ * number fits.
+ */
 #include "archive/archive_format.h"
 
 #include "base/util.h"

@@ -57,6 +57,7 @@ struct stored *stored_get(struct archive_store *s, const struct sha256 *d)
 	return e;
 }
 
+/* Nothing refers to e any more: no file, no pin, no upload (stored_recount). */
 static void stored_free(struct archive_store *s, struct stored *e)
 {
 	list_del(&e->bucket);
@@ -187,6 +188,7 @@ struct archive_store *archive_store_close(struct archive_store *s)
 
 /* --- what is there ---------------------------------------------------------------------------------------- */
 
+/* While an upload is open its own offset counts: bytes that are on their way to the file are taken already. */
 static struct archive_info info_of(const struct stored *e)
 {
 	struct archive_info i = { .whole = e->whole,
@@ -294,6 +296,7 @@ int archive_derived_reserve(struct archive_store *s, uint64_t bytes, struct err 
 	return eviction_make_space(s, NULL, eviction_charge(bytes), bytes, e);
 }
 
+/* The file replaces an earlier one, whose name has another digest in it. If the rename fails, the entry has none. */
 int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
 			 const struct sha256 *digest)
 {
@@ -315,6 +318,7 @@ int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
 	return r;
 }
 
+/* O_NONBLOCK: nothing but a regular file may be there, and if something else is, it must not hold up the loop. */
 int archive_open(struct archive_store *s, const struct sha256 *d)
 {
 	struct stored *e = stored_find_whole(s, d);
@@ -347,6 +351,7 @@ static void let_derived_go(struct archive_store *s, struct stored *e)
 		let_go_slowly(s, e, stored_derived(e, suffix), stored_remove_derived);
 }
 
+/* An upload that a client still sends would write into a file without a name, so it is refused here and not ended. */
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
 	struct stored *entry = stored_find(s, d);
@@ -372,6 +377,7 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 
 /* --- damage ------------------------------------------------------------------------------------------------ */
 
+/* Both files: the derived one was made of bytes that cannot be trusted. */
 static void drop_damaged(struct archive_store *s, struct stored *e)
 {
 	if (e->baked)

@@ -22,6 +22,7 @@ uint64_t eviction_charge(uint64_t bytes)
 	return bytes > UINT64_MAX / 2 ? bytes : (bytes + block - 1) / block * block;
 }
 
+/* ARCHIVE_FREE_MIN is kept for the rest of the daemon's state, but not more than a sixteenth of a small disk. */
 static uint64_t disk_free(const struct archive_store *s)
 {
 	struct statvfs v;
@@ -79,6 +80,7 @@ static bool drop_one(struct archive_store *s, const struct stored *keep)
 }
 
 /* Bytes that drop_one could give back, one call after the other. */
+/* The conditions are those of the three functions above: what this promises, drop_one must be able to do. */
 static uint64_t droppable(const struct archive_store *s, const struct stored *keep)
 {
 	uint64_t n = 0;
@@ -96,6 +98,7 @@ static uint64_t droppable(const struct archive_store *s, const struct stored *ke
 	return n;
 }
 
+/* Without an overflow, whatever the two are: more comes from a client. */
 static bool store_fits(const struct archive_store *s, uint64_t used, uint64_t more)
 {
 	return more <= s->max && used <= s->max - more;
@@ -129,6 +132,7 @@ int eviction_make_space(struct archive_store *s, const struct stored *keep, uint
 
 /* --- old parts ---------------------------------------------------------------------------------------------- */
 
+/* Only parts without an upload: an idle upload ends by its own timer, and leaves its part with a new time. */
 static void on_tidy(void *ctx)
 {
 	struct archive_store *s = ctx;

@@ -25,6 +25,7 @@ struct archive_scan {
 	bool same_boot, baked;
 };
 
+/* The thread of an upload takes the write permission away once the file is synced (upload_thread.c). */
 static bool on_disk(const struct stat *st)
 {
 	return !(st->st_mode & 0200);
@@ -122,6 +123,7 @@ static int by_use(const void *a, const void *b)
 	return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
+/* readdir gives no order, and eviction needs the one of the uses. */
 static void sort_by_use(struct archive_store *s)
 {
 	struct stored **all = xalloc((s->count + 1) * sizeof(struct stored *));

@@ -56,6 +56,7 @@ static void client_set(struct archive_writer *w, enum archive_writer_state state
 }
 
 /* What became of the upload, for a client that still listens. */
+/* The client keeps its writer until it releases it, but the upload forgets the client: no later event reaches it twice. */
 static void client_decide(struct upload *u, enum archive_writer_state state, const struct err *e)
 {
 	struct archive_writer *w = TAKE_PTR(u->client);
@@ -82,6 +83,7 @@ static void upload_free(void *ctx)
 	free(u);
 }
 
+/* From here on the digest may be uploaded again, although the thread of this upload has not ended yet. */
 static struct stored *leave_entry(struct upload *u)
 {
 	struct stored *e = TAKE_PTR(u->entry);
@@ -104,6 +106,7 @@ static void refresh_part(struct archive_store *s, struct stored *e)
 	e->used_ns = clock_real_ns();
 }
 
+/* keep: the bytes are right as far as they go, and a client can resume them when there is space again. */
 static void upload_fail(struct upload *u, bool keep, const struct err *err)
 {
 	struct stored *e = leave_entry(u);
@@ -130,6 +133,7 @@ static void upload_placed(struct upload *u)
 	client_decide(u, ARCHIVE_DONE, NULL);
 }
 
+/* Deferred, because the thread's event is still on the stack. */
 static void upload_ended(struct upload *u)
 {
 	if (u->state == UPLOAD_ENDING) {
@@ -174,6 +178,7 @@ static void upload_judged(struct upload *u, const struct upload_progress *v)
 	upload_fail(u, keep, &e);
 }
 
+/* The thread may report several changes by one event, so its progress is read as a whole. */
 static void on_worker(void *ctx)
 {
 	struct upload *u = ctx;
@@ -210,6 +215,7 @@ static void upload_on_idle(void *ctx)
 	upload_thread_end(u->worker);
 }
 
+/* The store is being freed: each client is told, and each thread is joined after it has written what it has. */
 void uploads_close(struct archive_store *s)
 {
 	list_each(u, &s->uploads, struct upload, link) {
@@ -223,6 +229,7 @@ void uploads_close(struct archive_store *s)
 
 /* --- the beginning --------------------------------------------------------------------------------------------- */
 
+/* Nothing is changed before all checks have passed: a refused request leaves an upload of another client as it is. */
 static int check_upload(const struct archive_store *s, const struct archive_upload *up,
 			const struct stored *entry, struct err *e)
 {
@@ -314,6 +321,7 @@ static void take_over(struct upload *u)
 	loop_timer_cancel(&u->idle);
 }
 
+/* Space is reserved before the thread starts or the client is replaced, so that a failure leaves the part as it was. */
 static struct upload *upload_take_up(struct archive_store *s, struct stored *entry,
 				     const struct archive_upload *up, struct err *e)
 {
@@ -372,6 +380,7 @@ struct archive_writer *archive_writer_open(struct archive_store *s, const struct
 
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
+/* Of an upload whose size is not known: space is reserved in steps, and not for each piece. */
 static int upload_grow(struct upload *u, uint64_t size, struct err *e)
 {
 	const struct archive_store *s = u->store;

@@ -91,6 +91,7 @@ static bool interrupted(struct upload_thread *w)
 }
 
 /* Hashes what earlier uploads brought. */
+/* Interrupted by a restart, which makes the hash useless, and by an end, which must not wait for a large part. */
 static int hash_prefix(struct upload_thread *w)
 {
 	_cleanup_(freep) char *buf = xalloc(ARCHIVE_PIECE_BYTES);
@@ -184,6 +185,7 @@ struct task {
 	enum archive_format declared;
 };
 
+/* The flags are read and cleared together with the piece: a command that is given later is the next task's. */
 static struct task next_task(struct upload_thread *w)
 {
 	struct task t = { 0 };
@@ -207,6 +209,7 @@ static struct task next_task(struct upload_thread *w)
 	return t;
 }
 
+/* Wakes the loop only when the queue falls below half: once per stretch of back-pressure, not once per piece. */
 static void piece_done(struct upload_thread *w, const struct upload_piece *p)
 {
 	uint64_t size;
@@ -224,6 +227,7 @@ static void piece_done(struct upload_thread *w, const struct upload_piece *p)
 	upload_flush(w, size);
 }
 
+/* A failure is reported once. Later commands are still taken, so that the loop never waits for this thread. */
 static void *upload_work(void *ctx)
 {
 	struct upload_thread *w = ctx;
@@ -262,6 +266,7 @@ static void *upload_work(void *ctx)
 
 /* --- on the loop -------------------------------------------------------------------------------------------- */
 
+/* Merged wakeups are one event: an eventfd adds them up. */
 static void upload_on_event(void *ctx, uint32_t events _unused_)
 {
 	struct upload_thread *w = ctx;

@@ -1,3 +1,8 @@
+/*
+ * ends.c - line ends of a text: CR LF in all of it, or not.
+ *
+ * A text with both kinds counts as one with LF: converting it there and back would change lines that nobody touched.
+ */
 #include "diff/ends.h"
 
 bool ends_are_crlf(struct slice text)

@@ -1,3 +1,9 @@
+/*
+ * base64.c - base64 by libcrypto, with the checks that libcrypto leaves out.
+ *
+ * EVP_DecodeBlock skips white space and takes padding for zeros. So alphabet, length and padding are checked before it is
+ * called.
+ */
 #include "digest/base64.h"
 
 #include <errno.h>

@@ -38,6 +38,8 @@ void sha256_end(struct sha256_stream *s, struct sha256 *ret)
 	SHA256_Final(ret->bytes, (SHA256_CTX *)s);
 }
 
+/* RFC 2104: a key longer than a block is hashed first; 0x36 and 0x5c are its ipad and opad. The pads and the state are
+ * derived from the key, so both are wiped. */
 void hmac_sha256(struct slice key, struct slice data, struct sha256 *ret)
 {
 	unsigned char pad[SHA256_CBLOCK] = { 0 };
@@ -88,6 +90,7 @@ void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
 	to_hex(d->bytes, SHA256_BYTES, out);
 }
 
+/* Exactly n bytes, in either case: hex that others write. */
 static int from_hex(struct slice hex, unsigned char *bytes, size_t n)
 {
 	if (hex.n != 2 * n)
@@ -171,6 +174,7 @@ int base64url_decode(struct slice text, unsigned char *out)
 	return n;
 }
 
+/* git hashes a header with the length first, ended by a NUL. */
 int git_blob_id(struct slice data, char out[GIT_ID_HEX])
 {
 	unsigned char id[SHA_DIGEST_LENGTH];

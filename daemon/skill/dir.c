@@ -196,6 +196,7 @@ static void listing_check_skill_file(const struct skill_listing *l)
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
+/* Directories count neither as files nor as bytes. */
 static void listing_check_sizes(const struct skill_limits *limits, struct skill_report *r)
 {
 	if (r->files > limits->files)
@@ -320,6 +321,7 @@ static int skill_look(struct skill_walk *w, int dir, const char *below, const ch
 	return 0;
 }
 
+/* Depth costs no stack here, but each level is opened from the root again: so the time grows with its square. */
 static bool skill_too_deep(struct skill_walk *w, const char *path)
 {
 	unsigned depth = 1;
@@ -336,6 +338,7 @@ static bool skill_too_deep(struct skill_walk *w, const char *path)
 	return true;
 }
 
+/* Entries are added to the list that skill_walk_all is reading: a directory found here is read later. */
 static int skill_read_dir(struct skill_walk *w, const char *path)
 {
 	int r = 0, fd = skill_open_below(w->root, *path ? path : ".", O_DIRECTORY);

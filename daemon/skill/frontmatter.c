@@ -64,6 +64,7 @@ static bool front_find_fences(struct slice file, struct slice *yaml, struct slic
 	return false;
 }
 
+/* NOT_UTF8 is fatal for the frontmatter alone: the body is only shown to a model. */
 bool front_split(struct slice file, struct slice *yaml, struct slice *body, struct skill_report *r)
 {
 	*yaml = *body = SLICE_NONE;
@@ -187,6 +188,7 @@ static bool front_on_scalar(struct build *b, const yaml_event_t *ev, unsigned li
 	return true;
 }
 
+/* The depth is checked before the node is made, so levels[] is never left. */
 static bool front_on_open(struct build *b, enum front_type type, const yaml_event_t *ev,
 			  unsigned line)
 {
@@ -212,6 +214,7 @@ static bool front_on_open(struct build *b, enum front_type type, const yaml_even
 	return true;
 }
 
+/* Keys are compared pairwise: SKILL_YAML_NODES bounds them. A second key of one name is what readers differ about. */
 static bool front_on_close(struct build *b)
 {
 	const struct front_node *map = b->levels[--b->depth].node;
@@ -252,6 +255,7 @@ static bool front_on_event(struct build *b, const yaml_event_t *ev)
 	}
 }
 
+/* Every event is deleted, also the one that is refused: libyaml owns its texts. */
 static bool front_run_parser(yaml_parser_t *p, struct build *b)
 {
 	yaml_event_t ev;

@@ -47,6 +47,7 @@ void skill_report_done(struct skill_report *r)
 	memset(r, 0, sizeof(*r));
 }
 
+/* Whether a skill is valid and usable is decided also by findings that are only counted. */
 void skill_note(struct skill_report *r, enum skill_severity severity, const char *code,
 		struct skill_at at, const char *fmt, ...)
 {
@@ -139,6 +140,8 @@ void skill_report_put(const struct skill_report *r, struct jw *w)
 
 /* --- one file -------------------------------------------------------------------------------------------- */
 
+/* The repair is tried only for text that is not YAML at all, and only the first fault is reported: its line is the one that
+ * the author sees. */
 static bool skill_parse(struct slice yaml, struct front_tree *ret, struct skill_report *r)
 {
 	_cleanup_(buf_done) struct buf quoted = { 0 };
@@ -177,6 +180,7 @@ static void skill_note_extras(const struct front_tree *t, struct skill_report *r
 				   (struct skill_at){ .line = t->extra[i] }, "%s", rows[i].msg);
 }
 
+/* Lines and bytes are advice of the format, so they are warnings. */
 static void skill_check_body(struct slice body, struct skill_report *r)
 {
 	struct skill_at at = { .field = "body", .has_limit = true };
@@ -205,6 +209,7 @@ static void skill_check_body(struct slice body, struct skill_report *r)
 			   "%zu bytes; fewer than 5000 tokens are advised", body.n);
 }
 
+/* Each step needs what the one before it has found; a fatal finding ends the check. */
 void skill_check_file(struct slice file, const char *dir, struct skill_report *r)
 {
 	_cleanup_(front_tree_done) struct front_tree tree = { 0 };

@@ -101,6 +101,7 @@ static bool yaml_is_date(const char *s)
 	return !*s || *s == 'T' || *s == ' ';
 }
 
+/* A number of YAML 1.1 or 1.2, decimal, hexadecimal, octal or floating: readers of either turn it into one. */
 static bool yaml_is_number(const char *s)
 {
 	static const char *const words[] = { ".inf", ".nan", NULL };
@@ -255,6 +256,7 @@ static void field_name(struct field_check *c, const struct front_node *v)
 
 /* --- the other fields ------------------------------------------------------------------------------------ */
 
+/* Names of findings are paths, "metadata.version", so the key of the file is cut and cleaned for them. */
 static void field_metadata(struct field_check *c, const struct front_node *v)
 {
 	static const struct text_rule rule = { "METADATA_VALUE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
@@ -368,6 +370,7 @@ static size_t field_find(const char *key)
 	return i;
 }
 
+/* Missing keys are reported after those that are there, so that findings are in the order of the file first. */
 void skill_check_fields(const struct front_node *root, const char *dir, struct skill_report *r)
 {
 	bool seen[ARRAY_SIZE(field_rules) + 1] = { false };

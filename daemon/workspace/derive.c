@@ -30,6 +30,7 @@ struct derive {
 	char *made; /* where it is written */
 };
 
+/* The file that was being written goes, too, unless it has its final name by now. */
 static void derive_free(struct derive *d)
 {
 	if (d->made)

@@ -33,6 +33,8 @@ char *helper_job_program(void)
 
 /* --- what it says ------------------------------------------------------------------------------------------ */
 
+/* A later line replaces an earlier one: the last one is the result. Lines of other kinds are not errors, so that a newer
+ * helper may report more. */
 static int helper_on_line(void *ctx, struct slice line)
 {
 	static const char *const words[] = { "staged", "done", "refused", "failed" };
@@ -63,6 +65,7 @@ static void helper_on_closed(void *ctx _unused_, const char *fault _unused_)
 }
 
 /* {"reason", "path"?, "message"} as one error. */
+/* The texts come from a program that has read untrusted input: they are bounded and flattened to one line. */
 static void read_refusal(const struct helper_job *h, struct err *e)
 {
 	_cleanup_(freep) char *reason = NULL, *path = NULL, *message = NULL;

@@ -124,6 +124,7 @@ static void part_put_instructions(struct jw *w, const struct request *r, const c
 	jw_end_obj(w);
 }
 
+/* The job is laid out before any tree is claimed: a mistake in the request has no effect on a session. */
 static int plan_workspace(struct materialize *m, const struct materialize_spec *spec, struct err *e)
 {
 	struct materialize_part *p = &m->parts[PART_WORKSPACE];
@@ -195,6 +196,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 
 static void materialize_go_on(struct materialize *m);
 
+/* The harness would read a file of others in place of the instructions: the session is told. */
 static bool kept_out(const struct materialize *m)
 {
 	struct slice report = slice_of(m->parts[PART_WORKSPACE].report);
@@ -259,6 +261,7 @@ static void materialize_fail(struct materialize *m, enum part_kind kind, const s
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
 }
 
+/* A damaged archive is the store's fault and not the request's, so the pins are asked first. */
 static void fail_part(struct materialize_part *p, const struct err *e, struct slice refusal)
 {
 	_cleanup_(buf_done) struct buf own_refusal = { 0 };
@@ -270,6 +273,7 @@ static void fail_part(struct materialize_part *p, const struct err *e, struct sl
 		materialize_fail(p->m, p->kind, e, refusal);
 }
 
+/* Nothing has changed in the tree yet. A dry run ends here, with this report. */
 static void on_staged(void *ctx, struct slice report)
 {
 	struct materialize_part *p = ctx;
@@ -345,6 +349,7 @@ static void part_done(void *ctx, struct slice report, const struct err *e)
 
 static const struct helper_job_events helper_job_events = { on_staged, part_done };
 
+/* The note of the job is on disk before the program starts (workspaces_begin), so that whatever ends both is recovered from. */
 static void start_part(void *ctx)
 {
 	struct materialize_part *p = ctx;
@@ -452,6 +457,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	return m;
 }
 
+/* From the first commit on the other parts follow: undoing one tree would leave the other one changed. */
 bool materialize_committing(const struct materialize *m)
 {
 	for (size_t i = 0; i < PART_MAX; i++)

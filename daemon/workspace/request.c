@@ -114,6 +114,7 @@ static int workspace_links(struct request *r, const char *word, const char *pref
 				   0;
 }
 
+/* Fields without an archive are refused instead of ignored: the client has most likely forgotten it. */
 static int workspace_take(struct request *r, struct workspace_args *a, const char *prefix,
 			  struct err *e)
 {
@@ -248,6 +249,7 @@ static const struct jfield text_fields[] = {
 	JF_END,
 };
 
+/* A text alone is short for {text}, which does not overwrite. */
 static int request_instructions(struct jval v, const char *prefix, struct request *r, struct err *e)
 {
 	struct text_args a = { 0 };
@@ -289,6 +291,7 @@ static const struct jfield file_fields[] = {
 	JF_END,
 };
 
+/* Decoded here only to be judged; acpd-unpack decodes the raw member again. */
 static int file_check_content(const struct file_args *a, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf bytes = { 0 };

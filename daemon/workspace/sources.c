@@ -40,6 +40,7 @@ char *sources_skill_path(const struct workspaces *ws, const struct request_skill
 	return ws->builtin_dir ? file_join(ws->builtin_dir, s->name) : NULL;
 }
 
+/* As the daemon sees it. Whether the session's user may read it, acpd-unpack finds out. */
 static bool source_exists(const struct workspaces *ws, const struct request_skill *s)
 {
 	_cleanup_(freep) char *path = NULL;

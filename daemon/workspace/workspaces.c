@@ -29,6 +29,7 @@
 /* --- records -------------------------------------------------------------------------------------------- */
 
 /* "/a//b/" is "/a/b". */
+/* As text alone: two names of one directory over a link have two records. */
 static char *plain_path(const char *path)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -44,6 +45,7 @@ static char *plain_path(const char *path)
 	return xstrndup(b.data ? b.data : "", b.len);
 }
 
+/* The digest is cut to KEY_HEX digits, 128 bits: long enough that no two paths share a record. */
 int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret)
 {
 	_cleanup_(freep) char *plain = plain_path(path);
@@ -169,6 +171,7 @@ static void claim_on_granted(void *ctx)
 	c->granted(c->ctx);
 }
 
+/* Granted from the loop even if the tree is free, so that the caller is never called back before it returns. */
 void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 		      void (*granted)(void *ctx), void *ctx)
 {
@@ -187,6 +190,7 @@ bool workspaces_claimed(const struct workspaces *ws, const char *path)
 	return claim_first((struct workspaces *)ws, plain) != NULL;
 }
 
+/* The next claim on the tree is granted from the loop, never from here: the caller may be in the middle of its own end. */
 void workspaces_release(struct workspaces *ws, struct claim *c)
 {
 	struct claim *next;
@@ -241,6 +245,7 @@ static int ephemeral_give_away(const struct agent_user *user, const char *path)
 	return fchown(fd, user->uid, user->gid) < 0 ? -errno : 0;
 }
 
+/* The root is 0711: other users may pass through it to their own tree, and not list the others. */
 int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_user *user,
 			      char **ret, struct err *e)
 {
@@ -364,6 +369,7 @@ static void chore_run(void *ctx)
 		chore_ended(c, SLICE_NONE, &e);
 }
 
+/* uid: whose rights the job uses, which must not be lent to another session meanwhile (workspaces_work_as). */
 static struct tree_chore *chore_new(struct workspaces *ws, const char *path, uid_t uid,
 				    bool removal)
 {
@@ -430,6 +436,7 @@ static bool chore_take_up(struct workspaces *ws, const char *record, const char 
 	return true;
 }
 
+/* A removal counts more than a pending job: the tree is not needed any more, in whatever state it is. */
 void workspaces_recover(struct workspaces *ws)
 {
 	DIR *d = opendir(ws->state_dir);

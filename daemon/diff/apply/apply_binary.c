@@ -22,6 +22,7 @@ static int binary_broken(const struct patch_file *f, const char *what, struct er
 /* --- reading ------------------------------------------------------------------------------------------- */
 
 /* "literal N" or "delta N", and lines up to an empty one. */
+/* A part without an empty line after it ends with the patch. */
 static bool part_skip(struct patch_reader *r)
 {
 	struct slice line = reader_line(r);
@@ -66,6 +67,7 @@ static int base85_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
+/* Five digits can stand for more than 32 bits; such a group is damaged. */
 static int base85_group(const char *p, unsigned char out[4])
 {
 	uint64_t v = 0;
@@ -110,6 +112,7 @@ static int base85_line(struct slice line, struct buf *out)
 	return 0;
 }
 
+/* The room for one byte more than declared shows a stream that is too long; none is read beyond it. */
 static int inflate_to(struct slice packed, size_t size, struct buf *out)
 {
 	z_stream z = { .next_in = (unsigned char *)(uintptr_t)packed.p,
@@ -188,6 +191,7 @@ static bool delta_number(struct slice *s, unsigned char op, unsigned bit, unsign
 	return true;
 }
 
+/* Copies from the old file, or takes bytes of the delta. Both lengths are checked against what is left of their source. */
 static bool delta_step(struct slice *s, struct slice old, struct buf *out)
 {
 	unsigned char op = (unsigned char)*s->p++;
@@ -207,6 +211,7 @@ static bool delta_step(struct slice *s, struct slice old, struct buf *out)
 	return true;
 }
 
+/* The size of the result is checked after each step: a delta of a few bytes could copy the old file any number of times. */
 static int delta_apply(struct slice delta, struct slice old, struct buf *out)
 {
 	uint64_t old_size, new_size;

@@ -127,6 +127,7 @@ int hunk_add(struct patch_file *f, struct err *e)
 	return 0;
 }
 
+/* The first line that is not a header of a hunk ends the file: the caller decides what it is. */
 int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	while (slice_starts(reader_line(r), "@@ -")) {
@@ -259,6 +260,7 @@ static ssize_t place_find(const struct hunk_search *s, size_t want)
 	return -1;
 }
 
+/* Only pointers to lines move, never their text. */
 static int image_replace(struct patch_image *img, size_t at, size_t n,
 			 const struct patch_image *with)
 {
@@ -276,6 +278,7 @@ static void image_done(struct patch_image *m)
 }
 
 /* Finds the place where git would put it. */
+/* As git does: without context below it a hunk belongs at the end, and one of line 1 at the beginning. */
 static void place_strict(const struct patch_hunk *h, const struct patch_image *img,
 			 const struct patch_image *pre, struct patch_place *ret)
 {
@@ -320,6 +323,7 @@ static int hunk_apply(struct patch_spot *spot, struct patch_image *img, struct p
 	return image_replace(img, at, pre.n, &post);
 }
 
+/* A file that is to be removed must be empty by now: its hunks name all of its lines. */
 static int result_check(const struct patch_file *f, const struct patch_image *img,
 			const struct buf *out, struct err *e)
 {
@@ -332,6 +336,7 @@ static int result_check(const struct patch_file *f, const struct patch_image *im
 	return 0;
 }
 
+/* Each hunk is tried in the image that those before it have left, also after one that found no place. */
 static int lines_apply(const struct patch_file *f, struct slice old, struct buf *out,
 		       struct patch_place *places, struct err *e)
 {

@@ -88,6 +88,7 @@ static struct slice without_empty(struct slice body)
 	return body;
 }
 
+/* Counted after the end is known, because empty lines below the hunk are cut off first. */
 static int body_count(struct patch_reader *r, struct patch_file *f, struct patch_hunk *h,
 		      struct err *e)
 {
@@ -106,6 +107,7 @@ static int body_count(struct patch_reader *r, struct patch_file *f, struct patch
 	return changed ? 0 : patch_corrupt(h->line, "a hunk that changes nothing", e);
 }
 
+/* A header without numbers may be several lines, each naming a line of the file that is above the hunk. */
 static int one_count(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	int k = hunk_add(f, e);

@@ -83,6 +83,7 @@ static bool strip_parts(struct slice *s, unsigned strip)
 	return s->n > 0;
 }
 
+/* A NUL would end the name for the file system and not for the checks. */
 static int name_stripped(struct slice name, unsigned strip, char **ret)
 {
 	if (!name.n || memchr(name.p, 0, name.n) || !strip_parts(&name, strip))
@@ -147,6 +148,7 @@ bool patch_name_is_null(struct slice text)
 	return slice_skip(&text, "/dev/null") && (!text.n || isspace((unsigned char)text.p[0]));
 }
 
+/* Two quoted names need no search: the closing quote ends the first. */
 static int both_quoted(struct slice text, unsigned strip, char **ret)
 {
 	_cleanup_(buf_done) struct buf first = { 0 };
@@ -180,6 +182,7 @@ int patch_name_parse_both(struct slice text, unsigned strip, char **ret)
 	return -EINVAL;
 }
 
+/* .git in any case: some file systems do not tell them apart. */
 bool patch_name_valid(const char *path)
 {
 	for (;;) {

@@ -208,6 +208,7 @@ static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
 	return 0;
 }
 
+/* After this a name is missing only where the file is new or deleted, whatever lines the header had. */
 static int names_settle(struct header *h, const char *both, size_t line, struct err *e)
 {
 	struct patch_file *f = h->f;
@@ -264,6 +265,7 @@ static bool is_epoch(struct slice s)
 	return slice_starts(date, "1970-01-01 ") || slice_starts(date, "1969-12-31 ");
 }
 
+/* The new name counts; the old one where the new one is /dev/null or cannot be read. */
 static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned strip, struct err *e)
 {
 	struct slice first = reader_line(r), second, a = first, b;
@@ -328,12 +330,14 @@ static int contents_parse(struct patch_reader *r, const struct patch_how *how, s
 	return how->loose ? hunks_read(r, f, e) : hunks_parse(r, f, e);
 }
 
+/* A header alone that changes neither name nor mode is a sign of a patch that was cut off. */
 static bool changes_nothing(const struct patch_file *f)
 {
 	return !f->nhunks && !f->binary && f->from && f->to && strcmp(f->from, f->to) == 0 &&
 	       (!f->old_mode || !f->new_mode || f->old_mode == f->new_mode);
 }
 
+/* The names are checked last, when they are final: a rename names them twice. */
 int file_check(struct patch_file *f, struct err *e)
 {
 	const char *names[] = { f->from, f->to };

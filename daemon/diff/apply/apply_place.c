@@ -49,6 +49,7 @@ static bool is_anchor(const struct anchors *a, size_t k, struct slice line)
 	return line.n >= a->v[k].n && memcmp(line.p, a->v[k].p, a->v[k].n) == 0;
 }
 
+/* A line that is equal is preferred over one that only begins with the text: models leave the rest of a line away. */
 static bool anchor_known(struct anchors *a, size_t k, const struct patch_image *img)
 {
 	for (int whole = 1; whole >= 0; whole--) {
@@ -129,6 +130,7 @@ static void hunt_chain(const struct hunt *h, size_t *next)
 	}
 }
 
+/* One pass from the end makes the table, so that the time is the number of lines times that of anchors. */
 static int hunt_anchored(struct hunt *h, size_t from)
 {
 	size_t *next = malloc((h->img->n + 1) * sizeof(*next));
@@ -179,6 +181,7 @@ static bool numbers_fit(const struct hunt *h, size_t *at)
 	return h->spot->h->numbered && want >= 0 && hunt_fits(h, *at);
 }
 
+/* The numbers first, then what follows the hunk before it, then the whole file: later hunks may be out of order. */
 static ssize_t place_search(struct hunt *h)
 {
 	size_t at;
@@ -232,6 +235,7 @@ static void many_say(const struct patch_place *at, size_t n, const char *name, s
 		at->nalso == PATCH_ALSO_MAX ? " and more" : "");
 }
 
+/* The first hunk without a place is described, because those after it may fail for its sake. */
 int patch_misfit(const struct patch_file *f, const struct patch_place *places, struct err *e)
 {
 	static const char *const words[] = {

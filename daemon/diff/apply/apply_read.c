@@ -59,6 +59,7 @@ static bool labels_prefixed(const struct slice names[2])
 }
 
 /* "diff --git a/x b/x" */
+/* Names may hold blanks, so each blank may be the one between the two. */
 static bool git_prefixed(struct slice names)
 {
 	char old = prefix_of(names);
@@ -129,6 +130,7 @@ static int both_parse(struct patch_reader *r, struct patch_file *f, struct err *
 	return k;
 }
 
+/* strip given: only that reading. Else a/ and b/ are taken off if both lines have them, and any other name has two readings. */
 static int one_read(struct patch_reader *r, int strip, struct patch_set *set, struct err *e)
 {
 	int k = patch_set_add(set, r->line, e);

@@ -51,6 +51,7 @@ static int stars_name(struct patch_reader *r, struct slice rest, char **ret, str
 	return 0;
 }
 
+/* All lines of a new file are one hunk, so that it is applied as any other. */
 static int stars_added(struct patch_reader *r, struct slice rest, struct patch_file *f,
 		       struct err *e)
 {
@@ -138,6 +139,7 @@ static void empty_skip(struct patch_reader *r)
 		reader_skip(r, 1);
 }
 
+/* A block without its last line is refused, because what was cut off may have been a file. */
 static int block_parse(struct patch_reader *r, struct patch_set *set, struct err *e)
 {
 	int k = 0;

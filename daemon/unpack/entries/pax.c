@@ -65,6 +65,7 @@ int sparse_add(struct sparse_map *m, uint64_t offset, uint64_t n, struct verdict
 	return 0;
 }
 
+/* Pieces rise and stay inside the file, and account for all bytes that are stored: so neither a hole nor a piece is negative. */
 int sparse_check(const struct sparse_map *m, uint64_t stored, struct verdict *v)
 {
 	uint64_t at = 0, sum = 0;
@@ -85,6 +86,7 @@ int sparse_check(const struct sparse_map *m, uint64_t stored, struct verdict *v)
 }
 
 /* "offset,length,offset,length" */
+/* k: whether the next number is a length. A map that ends after an offset is damaged. */
 static int add_map(struct pax *p, struct slice text, struct verdict *v)
 {
 	uint64_t pair[2];

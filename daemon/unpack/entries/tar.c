@@ -169,6 +169,7 @@ static void tar_add_field(struct tar *t, struct buf *to, size_t at, size_t width
 	buf_add(to, t->block + at, strnlen((char *)t->block + at, width));
 }
 
+/* The magic decides about the prefix: in a v7 header these bytes are padding with any contents. */
 static int take_names(struct tar *t, struct source_entry *e)
 {
 	struct pax *p = &t->pax;
@@ -220,6 +221,7 @@ static int tar_take_type(struct tar *t, struct source_entry *e)
 		      (unsigned char)flag);
 }
 
+/* The size of the header counts also where pax has one: it must be a number, or the header is damaged. */
 static int take_facts(struct tar *t, struct source_entry *e)
 {
 	int64_t mode;
@@ -285,6 +287,7 @@ static int copy_pieces(struct tar *t)
 	return r < 0 ? r : plan_hole(t->plan, m->size - at);
 }
 
+/* What precedes an entry applies to it alone, also if the plan does not want it. */
 static int tar_read_entry(struct tar *t)
 {
 	struct source_entry e = { .mode = 0 };
@@ -337,6 +340,7 @@ static int tar_refuse_first(struct tar *t, size_t n)
 	return refuse(t->v, "FORMAT_UNKNOWN", NULL, "what is compressed is no tar");
 }
 
+/* The first block decides between "no tar" and "a damaged tar", so that a client learns which it sent. */
 static int tar_read_all(struct tar *t)
 {
 	for (bool first = true;; first = false) {

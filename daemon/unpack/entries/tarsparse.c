@@ -44,6 +44,7 @@ struct map_lines {
 	size_t at; /* in the block */
 };
 
+/* Each block is taken off the stored bytes of the entry, which must cover map and data. */
 static int sparse_next_line(struct map_lines *l, uint64_t *ret)
 {
 	char digits[24];

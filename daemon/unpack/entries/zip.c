@@ -245,6 +245,7 @@ static int zip_read_all(struct zip *z)
 	return r < 0 ? r : (int)n;
 }
 
+/* By the sizes that the directory declares, before a byte is inflated; each entry is held to its size later. */
 static int check_ratio(struct zip *z, struct feed_limits limits)
 {
 	if (z->dir.unpacked > UNPACK_RATIO_FROM &&

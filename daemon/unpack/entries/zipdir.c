@@ -313,6 +313,7 @@ static const struct {
 	{ S_IFCHR, ENTRY_DEVICE },  { S_IFBLK, ENTRY_DEVICE },
 };
 
+/* Other systems write DOS attributes there, which have no type and no permission bits of Unix. */
 static int zip_take_mode(struct zip_reader *r, unsigned made_by, uint32_t external,
 			 struct slice name, struct zip_entry *e)
 {
@@ -407,6 +408,7 @@ static int zip_read_entries(struct zip_reader *r, uint64_t count)
 	return 0;
 }
 
+/* The count is compared with the room for entries before memory is allocated for it. */
 int zip_dir_read(struct zip_dir *d, int fd, uint64_t entries_max, struct verdict *v)
 {
 	_cleanup_(freep) struct zip_reader *r = new0(struct zip_reader);

@@ -119,6 +119,7 @@ static int by_header(const void *a, const void *b, void *ctx)
 }
 
 /* In the order of the file: each begins where the one before ends. */
+/* Sorted by offset: then each gap or overlap is between neighbours. The directory itself is the last neighbour. */
 static int check_order(struct local *l)
 {
 	struct zip_dir *d = l->d;

@@ -93,6 +93,7 @@ static uint64_t export_deadline(const struct export_job *o)
 
 /* --- pack ----------------------------------------------------------------------------------------------- */
 
+/* They are cleaned in place: the archive is compared with them byte for byte. */
 static int export_take_paths(struct export_job *o, struct slice paths, struct verdict *v)
 {
 	int r = job_strings(paths, EXPORT_PATHS_MAX, PATH_BYTES_MAX, &o->export.paths,
@@ -215,6 +216,7 @@ static int export_open_diff(struct export_job *o, struct verdict *v)
 				      o->job.patch, v);
 }
 
+/* A diff has the history of its state; a snapshot's is empty, and compares with the index alone. */
 static struct snapshot_job snapshot_job_of(struct export_job *o)
 {
 	return (struct snapshot_job){
@@ -320,6 +322,7 @@ static int export_parse(struct export_job *o, struct slice text, struct verdict 
 	return 0;
 }
 
+/* The limits are set before the job is parsed, whose own limits replace them. */
 struct export_job *export_job_open(const char *verb, struct slice job, struct verdict *v)
 {
 	struct export_job *o = new0(struct export_job);

@@ -73,6 +73,7 @@ static void export_work(void *ctx, int answer)
 
 /* --- the keeper ------------------------------------------------------------------------------------------- */
 
+/* The descriptor is checked first: with none open, an archive would be written into whatever file is opened as 3. */
 static int export_run(struct export_keeper *c, const char *verb, struct slice line)
 {
 	uint64_t seconds;

@@ -104,6 +104,7 @@ int tree_pack_check(const struct tree_pack_job *job, struct verdict *v)
 
 enum choice { OUTSIDE, ABOVE, CHOSEN };
 
+/* Directories above a chosen path are entered and not written. Paths are few, so there is no index of them. */
 static enum choice pack_choose(const struct tree_pack_job *job, const char *path)
 {
 	enum choice best = job->npaths ? OUTSIDE : CHOSEN;
@@ -170,6 +171,7 @@ static size_t pack_read_piece(struct sparse_reader *file, char *p, size_t n)
 	return have;
 }
 
+/* The archive has the bytes all the same; the client learns that they may be of two moments. */
 static void pack_note_change(struct export *x, const char *path, int fd, const struct stat *sb,
 			     bool shrank)
 {
@@ -320,6 +322,7 @@ int pack_format_parse(const char *word, enum pack_format *ret)
 	return -EINVAL;
 }
 
+/* torn: libarchive flushes its buffers on close, and none of that may come out after an error. */
 static la_ssize_t pack_on_write(struct archive *a, void *ctx, const void *p, size_t n)
 {
 	struct export *x = ctx;
@@ -356,6 +359,7 @@ static int pack_begin(struct export *x)
 	return 0;
 }
 
+/* The manifest of a bundle, which is in no tree, so that a reader has it before any member. */
 static int put_lead(struct export *x)
 {
 	const struct stat sb = { .st_mode = S_IFREG | 0600,

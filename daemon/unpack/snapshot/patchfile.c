@@ -1,3 +1,9 @@
+/*
+ * patchfile.c - writes a patch file by file, up to its limit.
+ *
+ * patch_append is transactional, so a file that does not fit leaves nothing behind. After the first one no other is tried,
+ * also if it is smaller: the patch is then complete up to that path, which is what readers of it are told.
+ */
 #include "unpack/snapshot/patchfile.h"
 
 #include "base/os/file.h"
