@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "archive/archive_format.h"
+#include "tree/archive_format.h"
 #include "base/err.h"
 #include "base/slice.h"
 #include "digest/digest.h"

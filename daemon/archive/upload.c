@@ -167,7 +167,7 @@ static void upload_judged(struct upload *u, const struct upload_progress *v)
 		break;
 	case UPLOAD_OTHER_FORMAT:
 		err_set(&e, -EBADMSG, 0, "FORMAT_MISMATCH", "declared as %s, but it is %s",
-			archive_format_name(u->declared), archive_format_name(v->found));
+			archive_format_word(u->declared), archive_format_word(v->found));
 		break;
 	case UPLOAD_FAILED:
 		keep = v->error == -ENOSPC || v->error == -EDQUOT;

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "archive/archive_format.h"
+#include "tree/archive_format.h"
 #include "digest/digest.h"
 #include "loop/loop.h"
 

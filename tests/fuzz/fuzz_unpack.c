@@ -128,13 +128,13 @@ static const struct stage_writer_ops ops = {
 static int read_archive(int fd, struct plan *p, struct verdict *v)
 {
 	struct feed_limits feed = { 16 * MIB, limits.ratio };
-	enum source_format format;
+	enum archive_format format;
 	struct source *s = NULL;
-	int r = format_detect(fd, FORMAT_NONE, &format, v);
+	int r = format_detect(fd, ARCHIVE_UNKNOWN, &format, v);
 
 	if (r < 0)
 		return r;
-	if (format == FORMAT_ZIP)
+	if (format == ARCHIVE_ZIP)
 		return zip_read(fd, feed, p);
 	r = source_open(fd, format, feed, NULL, &s, v);
 	if (r == 0)

@@ -344,7 +344,7 @@ int bundle_write(int root, struct slice about, int out, struct tree_pack_report 
 {
 	_cleanup_(buf_done) struct buf text = { .max = BUNDLE_MANIFEST_MAX };
 	struct tree_pack_job job = { .root = root,
-				     .format = PACK_TAR_ZST,
+				     .format = ARCHIVE_TAR_ZST,
 				     .entries = 2 * BUNDLE_FILES_MAX,
 				     .bytes = BUNDLE_BYTES_MAX,
 				     .lead = BUNDLE_MANIFEST,

@@ -300,13 +300,13 @@ struct source {
 	struct feed feed;
 };
 
-int source_open(int fd, enum source_format format, struct feed_limits limits, struct intact *intact,
-		struct source **ret, struct verdict *v)
+int source_open(int fd, enum archive_format format, struct feed_limits limits,
+		struct intact *intact, struct source **ret, struct verdict *v)
 {
 	static const ring_producer_fn producers[] = {
-		[FORMAT_TAR] = inflate_plain,
-		[FORMAT_TAR_GZ] = inflate_gzip,
-		[FORMAT_TAR_ZST] = inflate_zstd,
+		[ARCHIVE_TAR] = inflate_plain,
+		[ARCHIVE_TAR_GZ] = inflate_gzip,
+		[ARCHIVE_TAR_ZST] = inflate_zstd,
 	};
 	struct source *s;
 	struct stat sb;

@@ -5,15 +5,13 @@
  */
 #pragma once
 
+#include "tree/archive_format.h"
 #include "unpack/bytes/feed.h"
 #include "unpack/bytes/ring.h"
 
-enum source_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
-
-/* FORMAT_NONE: no such name. */
-enum source_format format_by_name(const char *name);
-/* Finds the format of fd. declared: FORMAT_NONE if there is none. */
-int format_detect(int fd, enum source_format declared, enum source_format *ret, struct verdict *v);
+/* Finds the format of fd. declared: ARCHIVE_UNKNOWN if there is none. */
+int format_detect(int fd, enum archive_format declared, enum archive_format *ret,
+		  struct verdict *v);
 /* True for a compressed stream where a tar should begin. */
 bool format_is_compressed(const uint8_t *p, size_t n);
 /* True for a valid tar header, with a valid checksum. */
@@ -28,8 +26,8 @@ static inline bool bytes_are_zero(const uint8_t *p, size_t n)
 struct source;
 
 /* intact: hashes what is read, for as long as the source is open; or NULL. */
-int source_open(int fd, enum source_format format, struct feed_limits limits, struct intact *intact,
-		struct source **ret, struct verdict *v);
+int source_open(int fd, enum archive_format format, struct feed_limits limits,
+		struct intact *intact, struct source **ret, struct verdict *v);
 void source_close(struct source *s);
 static inline void source_closep(struct source **s)
 {

@@ -17,56 +17,41 @@
 
 #define TAR_BLOCK 512
 
-static const char *const names[] = {
-	[FORMAT_TAR] = "tar",
-	[FORMAT_TAR_GZ] = "tar.gz",
-	[FORMAT_TAR_ZST] = "tar.zst",
-	[FORMAT_ZIP] = "zip",
-};
-
 static const struct magic {
 	const char *bytes;
 	size_t n;
-	enum source_format format; /* FORMAT_NONE: known, but not supported */
+	enum archive_format format; /* ARCHIVE_UNKNOWN: known, but not supported */
 	bool compressed;
 	const char *name;
 } magics[] = {
-	{ "\x1f\x8b", 2, FORMAT_TAR_GZ, true, "gzip" },
-	{ "\x28\xb5\x2f\xfd", 4, FORMAT_TAR_ZST, true, "zstd" },
-	{ "PK\3\4", 4, FORMAT_ZIP, false, "zip" },
-	{ "PK\5\6", 4, FORMAT_ZIP, false, "zip" },
-	{ "BZh", 3, FORMAT_NONE, true, "bzip2" },
+	{ "\x1f\x8b", 2, ARCHIVE_TAR_GZ, true, "gzip" },
+	{ "\x28\xb5\x2f\xfd", 4, ARCHIVE_TAR_ZST, true, "zstd" },
+	{ "PK\3\4", 4, ARCHIVE_ZIP, false, "zip" },
+	{ "PK\5\6", 4, ARCHIVE_ZIP, false, "zip" },
+	{ "BZh", 3, ARCHIVE_UNKNOWN, true, "bzip2" },
 	{ "\xfd"
 	  "7zXZ",
-	  5, FORMAT_NONE, true, "xz" },
-	{ "\x5d\x00\x00", 3, FORMAT_NONE, true, "lzma" },
-	{ "LZIP", 4, FORMAT_NONE, true, "lzip" },
-	{ "LRZI", 4, FORMAT_NONE, true, "lrzip" },
-	{ "\x89LZO", 4, FORMAT_NONE, true, "lzop" },
-	{ "\x04\x22\x4d\x18", 4, FORMAT_NONE, true, "lz4" },
-	{ "\x1f\x9d", 2, FORMAT_NONE, true, "compress" },
-	{ "7z\xbc\xaf\x27\x1c", 6, FORMAT_NONE, false, "7z" },
-	{ "Rar!", 4, FORMAT_NONE, false, "rar" },
-	{ "MSCF", 4, FORMAT_NONE, false, "cab" },
-	{ "xar!", 4, FORMAT_NONE, false, "xar" },
-	{ "!<arch>", 7, FORMAT_NONE, false, "ar" },
-	{ "070701", 6, FORMAT_NONE, false, "cpio" },
-	{ "070702", 6, FORMAT_NONE, false, "cpio" },
-	{ "070707", 6, FORMAT_NONE, false, "cpio" },
-	{ "\xc7\x71", 2, FORMAT_NONE, false, "cpio" },
-	{ "#mtree", 6, FORMAT_NONE, false, "mtree" },
-	{ "begin ", 6, FORMAT_NONE, false, "uuencode" },
-	{ "WARC/", 5, FORMAT_NONE, false, "warc" },
-	{ "#!", 2, FORMAT_NONE, false, "script" },
+	  5, ARCHIVE_UNKNOWN, true, "xz" },
+	{ "\x5d\x00\x00", 3, ARCHIVE_UNKNOWN, true, "lzma" },
+	{ "LZIP", 4, ARCHIVE_UNKNOWN, true, "lzip" },
+	{ "LRZI", 4, ARCHIVE_UNKNOWN, true, "lrzip" },
+	{ "\x89LZO", 4, ARCHIVE_UNKNOWN, true, "lzop" },
+	{ "\x04\x22\x4d\x18", 4, ARCHIVE_UNKNOWN, true, "lz4" },
+	{ "\x1f\x9d", 2, ARCHIVE_UNKNOWN, true, "compress" },
+	{ "7z\xbc\xaf\x27\x1c", 6, ARCHIVE_UNKNOWN, false, "7z" },
+	{ "Rar!", 4, ARCHIVE_UNKNOWN, false, "rar" },
+	{ "MSCF", 4, ARCHIVE_UNKNOWN, false, "cab" },
+	{ "xar!", 4, ARCHIVE_UNKNOWN, false, "xar" },
+	{ "!<arch>", 7, ARCHIVE_UNKNOWN, false, "ar" },
+	{ "070701", 6, ARCHIVE_UNKNOWN, false, "cpio" },
+	{ "070702", 6, ARCHIVE_UNKNOWN, false, "cpio" },
+	{ "070707", 6, ARCHIVE_UNKNOWN, false, "cpio" },
+	{ "\xc7\x71", 2, ARCHIVE_UNKNOWN, false, "cpio" },
+	{ "#mtree", 6, ARCHIVE_UNKNOWN, false, "mtree" },
+	{ "begin ", 6, ARCHIVE_UNKNOWN, false, "uuencode" },
+	{ "WARC/", 5, ARCHIVE_UNKNOWN, false, "warc" },
+	{ "#!", 2, ARCHIVE_UNKNOWN, false, "script" },
 };
-
-enum source_format format_by_name(const char *name)
-{
-	for (unsigned i = FORMAT_TAR; i < ARRAY_SIZE(names); i++)
-		if (strcmp(names[i], name) == 0)
-			return (enum source_format)i;
-	return FORMAT_NONE;
-}
 
 static const struct magic *find_magic(const uint8_t *p, size_t n)
 {
@@ -112,17 +97,17 @@ static bool is_skippable_frame(const uint8_t *p, size_t n)
 	return n >= 4 && (p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-static int by_magic(const uint8_t *p, size_t n, enum source_format *ret, struct verdict *v)
+static int by_magic(const uint8_t *p, size_t n, enum archive_format *ret, struct verdict *v)
 {
 	const struct magic *m = find_magic(p, n);
 
 	/* a tar first: a name may begin like another format */
 	if (n == TAR_BLOCK && (format_is_tar_header(p) || bytes_are_zero(p, n)))
-		*ret = FORMAT_TAR;
-	else if (m && m->format != FORMAT_NONE)
+		*ret = ARCHIVE_TAR;
+	else if (m && m->format != ARCHIVE_UNKNOWN)
 		*ret = m->format;
 	else if (is_skippable_frame(p, n))
-		*ret = FORMAT_TAR_ZST;
+		*ret = ARCHIVE_TAR_ZST;
 	else if (m)
 		return refuse(v, "FORMAT_NOT_ALLOWED", NULL, "the archive is of the format %s",
 			      m->name);
@@ -133,7 +118,7 @@ static int by_magic(const uint8_t *p, size_t n, enum source_format *ret, struct 
 	return 0;
 }
 
-int format_detect(int fd, enum source_format declared, enum source_format *ret, struct verdict *v)
+int format_detect(int fd, enum archive_format declared, enum archive_format *ret, struct verdict *v)
 {
 	uint8_t head[TAR_BLOCK];
 	struct stat sb;
@@ -148,8 +133,8 @@ int format_detect(int fd, enum source_format declared, enum source_format *ret, 
 	if (n < 0)
 		return fail_with(v, -errno, NULL, "reading the archive");
 	r = by_magic(head, (size_t)n, ret, v);
-	if (r == 0 && declared != FORMAT_NONE && declared != *ret)
+	if (r == 0 && declared != ARCHIVE_UNKNOWN && declared != *ret)
 		return refuse(v, "FORMAT_MISMATCH", NULL, "declared as %s, but it is %s",
-			      names[declared], names[*ret]);
+			      archive_format_word(declared), archive_format_word(*ret));
 	return r;
 }

@@ -111,7 +111,8 @@ static int export_take_paths(struct export_job *o, struct slice paths, struct ve
 
 static int open_export(struct export_job *o, struct verdict *v)
 {
-	if (pack_format_parse(o->job.format, &o->export.format) < 0)
+	o->export.format = archive_format_by_name(o->job.format);
+	if (o->export.format == ARCHIVE_UNKNOWN)
 		return bad_export(v, "format", "not one of tar, tar.gz, tar.zst, zip");
 	/* without it libarchive cannot decode names; it reads a file, so it precedes confinement */
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -295,32 +295,19 @@ static int pack_on_omit(void *ctx, const char *path, enum omit_reason reason)
 /* --- the archive ---------------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *word;
 	int (*format)(struct archive *);
 	int (*filter)(struct archive *);
 	const char *options;
-} formats[PACK_N] = {
-	[PACK_TAR] = { "tar", archive_write_set_format_pax_restricted,
-		       archive_write_add_filter_none, NULL },
-	[PACK_TAR_GZ] = { "tar.gz", archive_write_set_format_pax_restricted,
-			  archive_write_add_filter_gzip,
-			  "gzip:!timestamp,gzip:compression-level=3" },
-	[PACK_TAR_ZST] = { "tar.zst", archive_write_set_format_pax_restricted,
-			   archive_write_add_filter_zstd, "zstd:compression-level=1" },
-	[PACK_ZIP] = { "zip", archive_write_set_format_zip, archive_write_add_filter_none,
-		       "zip:compression=deflate,zip:compression-level=3" },
+} formats[] = {
+	[ARCHIVE_TAR] = { archive_write_set_format_pax_restricted, archive_write_add_filter_none,
+			  NULL },
+	[ARCHIVE_TAR_GZ] = { archive_write_set_format_pax_restricted, archive_write_add_filter_gzip,
+			     "gzip:!timestamp,gzip:compression-level=3" },
+	[ARCHIVE_TAR_ZST] = { archive_write_set_format_pax_restricted,
+			      archive_write_add_filter_zstd, "zstd:compression-level=1" },
+	[ARCHIVE_ZIP] = { archive_write_set_format_zip, archive_write_add_filter_none,
+			  "zip:compression=deflate,zip:compression-level=3" },
 };
-
-int pack_format_parse(const char *word, enum pack_format *ret)
-{
-	for (unsigned i = 0; i < PACK_N; i++) {
-		if (strcmp(word, formats[i].word) != 0)
-			continue;
-		*ret = i;
-		return 0;
-	}
-	return -EINVAL;
-}
 
 /* torn: libarchive flushes its buffers on close, and none of that may come out after an error. */
 static la_ssize_t pack_on_write(struct archive *a, void *ctx, const void *p, size_t n)

@@ -9,14 +9,13 @@
  */
 #pragma once
 
+#include "tree/archive_format.h"
 #include "unpack/snapshot/lists.h"
 #include "unpack/job/verdict.h"
 
-enum pack_format { PACK_TAR, PACK_TAR_GZ, PACK_TAR_ZST, PACK_ZIP, PACK_N };
-
 struct tree_pack_job {
 	int root;
-	enum pack_format format;
+	enum archive_format format;
 	char **paths; /* only these and what is below them; none: everything */
 	size_t npaths;
 	bool gitignore;	  /* leave out what .gitignore files leave out, and .git */
@@ -34,8 +33,6 @@ struct tree_pack_report {
 	struct omitted skipped, changed;
 };
 
-/* "tar.gz" and the like; -EINVAL. */
-int pack_format_parse(const char *word, enum pack_format *ret);
 /* Changes a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out
  * or is empty. */
 int tree_pack_clean_path(char *path);

@@ -52,12 +52,12 @@ static int extract_read_entries(struct plan *p, const struct job_source *s, int 
 				struct intact *intact)
 {
 	_cleanup_(source_closep) struct source *src = NULL;
-	enum source_format format;
+	enum archive_format format;
 	int r = format_detect(fd, s->format, &format, p->v);
 
 	if (r < 0)
 		return r;
-	if (format == FORMAT_ZIP)
+	if (format == ARCHIVE_ZIP)
 		return zip_read(fd, stream_limits(p->limits), p);
 	r = source_open(fd, format, stream_limits(p->limits), intact, &src, p->v);
 	return r < 0 ? r : tar_read(src, p);

@@ -67,10 +67,10 @@ static int inflate_into(int in, int out, const struct inflate_job *j, struct int
 {
 	_cleanup_(source_closep) struct source *s = NULL;
 	struct feed_limits limits = { (uint64_t)j->bytes, UNPACK_RATIO_MAX };
-	enum source_format format;
-	int r = format_detect(in, FORMAT_NONE, &format, v);
+	enum archive_format format;
+	int r = format_detect(in, ARCHIVE_UNKNOWN, &format, v);
 
-	if (r == 0 && format != FORMAT_TAR_GZ && format != FORMAT_TAR_ZST)
+	if (r == 0 && format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST)
 		r = refuse(v, "FORMAT_NOT_ALLOWED", NULL, "only a tar.gz or tar.zst is inflated");
 	if (r == 0)
 		r = source_open(in, format, limits, intact, &s, v);

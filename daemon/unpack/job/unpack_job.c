@@ -125,8 +125,8 @@ static int source_check(struct job_source *s, const struct raw_source *raw, cons
 			e, prefix, "archive",
 			"text, base64, executable, overwrite and renew are for files");
 	if (raw->format)
-		s->format = format_by_name(raw->format);
-	if (raw->format && s->format == FORMAT_NONE)
+		s->format = archive_format_by_name(raw->format);
+	if (raw->format && s->format == ARCHIVE_UNKNOWN)
 		return job_bad_member(e, prefix, "format",
 				      "not one of tar, tar.gz, tar.zst and zip");
 	return s->file ? source_content(s, raw, prefix, e) : 0;

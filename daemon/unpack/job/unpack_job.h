@@ -19,8 +19,8 @@ struct job_source {
 	char *archive;	 /* path of the file, or NULL */
 	bool has_digest; /* the archive has to have this one: feed.h */
 	struct sha256 digest;
-	enum source_format format; /* declared; FORMAT_NONE: not */
-	int64_t strip;		   /* or STRIP_AUTO, of the first source: strip.c */
+	enum archive_format format; /* declared; ARCHIVE_UNKNOWN: not */
+	int64_t strip;		    /* or STRIP_AUTO, of the first source: strip.c */
 	char *into;
 	char *file;	 /* path in the tree, or NULL */
 	char *directory; /* to be copied; or NULL */

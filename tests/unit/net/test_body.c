@@ -1,7 +1,7 @@
 /* Chunked coding, ranges and the kinds of archives by their first bytes. */
 #include "unit.h"
 
-#include "archive/archive_format.h"
+#include "tree/archive_format.h"
 #include "base/limits.h"
 #include "base/http/chunked.h"
 #include "http/request_parts.h"
@@ -191,7 +191,7 @@ static void test_formats(void **state _unused_)
 	assert_int_equal(archive_format_of(SLICE("PK\1\2")), ARCHIVE_UNKNOWN);
 	assert_int_equal(archive_format_of(SLICE("BZh9")), ARCHIVE_UNKNOWN);
 	assert_int_equal(archive_format_of(SLICE_NONE), ARCHIVE_UNKNOWN);
-	assert_string_equal(archive_format_name(ARCHIVE_TAR_ZST), "tar.zst");
+	assert_string_equal(archive_format_word(ARCHIVE_TAR_ZST), "tar.zst");
 }
 
 int main(void)

@@ -34,7 +34,7 @@ static int teardown(void **state)
 	return rig_done(state);
 }
 
-static struct tree_pack_job job_of(enum pack_format format)
+static struct tree_pack_job job_of(enum archive_format format)
 {
 	struct tree_pack_job job = { .format = format, .entries = 1000000, .bytes = UINT64_MAX };
 
@@ -58,9 +58,12 @@ static int export_to(struct tree_pack_job *job, int out)
 	return r;
 }
 
-static const char *const names[] = { "out.tar", "out.tar.gz", "out.tar.zst", "out.zip" };
+static const char *const names[] = { [ARCHIVE_TAR] = "out.tar",
+				     [ARCHIVE_TAR_GZ] = "out.tar.gz",
+				     [ARCHIVE_TAR_ZST] = "out.tar.zst",
+				     [ARCHIVE_ZIP] = "out.zip" };
 
-static void export_as(enum pack_format format)
+static void export_as(enum archive_format format)
 {
 	struct tree_pack_job job = job_of(format);
 	int out = open(scratch_path(names[format]), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -159,7 +162,7 @@ static void make_tree(void)
 static void test_tar(void **state _unused_)
 {
 	make_tree();
-	export_as(PACK_TAR);
+	export_as(ARCHIVE_TAR);
 	assert_omitted("");
 	check_extracted("tar xpf ../out.tar");
 	check_extracted("bsdtar xpf ../out.tar");
@@ -168,7 +171,7 @@ static void test_tar(void **state _unused_)
 static void test_tar_gz(void **state _unused_)
 {
 	make_tree();
-	export_as(PACK_TAR_GZ);
+	export_as(ARCHIVE_TAR_GZ);
 	shell(".", "gzip -t out.tar.gz");
 	check_extracted("tar xpzf ../out.tar.gz");
 	check_extracted("bsdtar xpf ../out.tar.gz");
@@ -177,7 +180,7 @@ static void test_tar_gz(void **state _unused_)
 static void test_tar_zst(void **state _unused_)
 {
 	make_tree();
-	export_as(PACK_TAR_ZST);
+	export_as(ARCHIVE_TAR_ZST);
 	shell(".", "zstd -qt out.tar.zst");
 	check_extracted("tar xp --zstd -f ../out.tar.zst");
 	check_extracted("bsdtar xpf ../out.tar.zst");
@@ -186,7 +189,7 @@ static void test_tar_zst(void **state _unused_)
 static void test_zip(void **state _unused_)
 {
 	make_tree();
-	export_as(PACK_ZIP);
+	export_as(ARCHIVE_ZIP);
 	shell(".", "unzip -qt out.zip");
 	check_extracted("unzip -q ../out.zip");
 	check_extracted("bsdtar xpf ../out.zip");
@@ -197,7 +200,7 @@ static void test_same_tree_same_bytes(void **state _unused_)
 {
 	make_tree();
 	shell(".", "cp -a ws ws2");
-	for (enum pack_format f = 0; f < PACK_N; f++) {
+	for (enum archive_format f = ARCHIVE_TAR; f <= ARCHIVE_ZIP; f++) {
 		char command[200];
 
 		export_as(f);
@@ -219,7 +222,7 @@ static void test_special_files(void **state _unused_)
 	rig_put("a", "x\n");
 	assert_int_equal(mkfifo(rig_path("fifo"), 0600), 0);
 	chmod(rig_path("a"), 06755);
-	export_as(PACK_TAR);
+	export_as(ARCHIVE_TAR);
 	assert_text(buf_slice(&report.skipped.json), "{\"path\":\"fifo\",\"reason\":\"FIFO\"}");
 	shell(".", "test \"$(tar tf out.tar)\" = a && tar tvf out.tar | grep -q '^-rwxr-xr-x'");
 }
@@ -228,16 +231,16 @@ static void test_special_files(void **state _unused_)
 static void test_name_not_utf8(void **state _unused_)
 {
 	rig_put("bad\xff", "x\n");
-	export_as(PACK_TAR);
+	export_as(ARCHIVE_TAR);
 	check_extracted("tar xpf ../out.tar");
-	export_as(PACK_ZIP);
+	export_as(ARCHIVE_ZIP);
 }
 
 static void expect_names(const char *want)
 {
 	_cleanup_(buf_done) struct buf got = { 0 };
 
-	export_as(PACK_TAR);
+	export_as(ARCHIVE_TAR);
 	shell(".", "tar tf out.tar | tr '\\n' ' '");
 	assert_int_equal(file_read(scratch_path("out"), 1 << 20, &got), 0);
 	assert_buf(&got, want);
@@ -270,7 +273,7 @@ static void test_path_not_found(void **state _unused_)
 		npaths = 2;
 		paths[0] = "a";
 		paths[1] = missing[i];
-		job = job_of(PACK_TAR);
+		job = job_of(ARCHIVE_TAR);
 		assert_true(export_to(&job, -1) < 0);
 		assert_reason("PATH_NOT_FOUND");
 		assert_string_equal(rig.v.path, missing[i]);
@@ -293,7 +296,7 @@ static void test_gitignore(void **state _unused_)
 
 static void test_limits(void **state _unused_)
 {
-	struct tree_pack_job job = job_of(PACK_TAR);
+	struct tree_pack_job job = job_of(ARCHIVE_TAR);
 	int null = open("/dev/null", O_WRONLY), full = open("/dev/full", O_WRONLY);
 
 	rig_put("a", "123");
@@ -317,15 +320,15 @@ static void test_limits(void **state _unused_)
 static void test_failed_archive_is_torn(void **state _unused_)
 {
 	static const char *const tests[] = {
-		"bsdtar tf out.tar && tar tf out.tar | grep b",
-		"gzip -t out.tar.gz",
-		"zstd -qt out.tar.zst",
-		"unzip -qt out.zip",
+		[ARCHIVE_TAR] = "bsdtar tf out.tar && tar tf out.tar | grep b",
+		[ARCHIVE_TAR_GZ] = "gzip -t out.tar.gz",
+		[ARCHIVE_TAR_ZST] = "zstd -qt out.tar.zst",
+		[ARCHIVE_ZIP] = "unzip -qt out.zip",
 	};
 
 	rig_put("a", "123");
 	rig_put("b", "456");
-	for (enum pack_format f = 0; f < PACK_N; f++) {
+	for (enum archive_format f = ARCHIVE_TAR; f <= ARCHIVE_ZIP; f++) {
 		struct tree_pack_job job = job_of(f);
 		int out = open(scratch_path(names[f]), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -338,7 +341,7 @@ static void test_failed_archive_is_torn(void **state _unused_)
 
 static void test_reader_gone(void **state _unused_)
 {
-	struct tree_pack_job job = job_of(PACK_TAR_GZ);
+	struct tree_pack_job job = job_of(ARCHIVE_TAR_GZ);
 	int pipes[2];
 
 	put_random("a", 1000000);
@@ -376,7 +379,7 @@ static void test_size_changes_while_read(void **state _unused_)
 	resting = false;
 	assert_int_equal(pthread_create(&thread, NULL, resize, NULL), 0);
 	for (unsigned i = 0; clock_mono_ms() < until || i < 8; i++) {
-		export_as(i % 2 ? PACK_TAR : PACK_ZIP);
+		export_as(i % 2 ? ARCHIVE_TAR : ARCHIVE_ZIP);
 		changed += report.changed.total;
 		shell(".", i % 2 ? "mkdir x && tar xf out.tar -C x" :
 				   "mkdir x && unzip -q out.zip -d x");

@@ -54,7 +54,7 @@ static void zstd(struct buf *b, const void *p, size_t n, int window_log)
 }
 
 /* Reads all of it and compares with want (NULL: any); the reason, or "". */
-static const char *run_once(const struct buf *b, enum source_format format,
+static const char *run_once(const struct buf *b, enum archive_format format,
 			    struct feed_limits limits, const char *want, size_t n)
 {
 	static struct verdict v;
@@ -84,7 +84,7 @@ static const char *run_once(const struct buf *b, enum source_format format,
 }
 
 /* By both inflaters, whose reasons must be the same. */
-static const char *run(const struct buf *b, enum source_format format, struct feed_limits limits,
+static const char *run(const struct buf *b, enum archive_format format, struct feed_limits limits,
 		       const char *want, size_t n)
 {
 	static char by_zlib[40];
@@ -103,7 +103,7 @@ static void test_plain(void **state)
 	struct buf b = { .data = plain, .len = PLAIN };
 
 	(void)state;
-	CHECK(&b, FORMAT_TAR, "");
+	CHECK(&b, ARCHIVE_TAR, "");
 }
 
 static void test_gzip(void **state)
@@ -112,23 +112,23 @@ static void test_gzip(void **state)
 
 	(void)state;
 	gzip(&b, plain, PLAIN, 0, "");
-	CHECK(&b, FORMAT_TAR_GZ, "");
+	CHECK(&b, ARCHIVE_TAR_GZ, "");
 	for (unsigned i = 0; i < 1000; i++)
 		buf_putc(&b, '\0');
-	CHECK(&b, FORMAT_TAR_GZ, "");
+	CHECK(&b, ARCHIVE_TAR_GZ, "");
 	buf_putc(&b, 'x');
-	CHECK(&b, FORMAT_TAR_GZ, "TRAILING_DATA");
+	CHECK(&b, ARCHIVE_TAR_GZ, "TRAILING_DATA");
 	b.len -= 1001;
 	b.data[b.len - 1] ^= 1;
-	CHECK(&b, FORMAT_TAR_GZ, "SIZE_MISMATCH");
+	CHECK(&b, ARCHIVE_TAR_GZ, "SIZE_MISMATCH");
 	b.data[b.len - 8] ^= 1;
-	CHECK(&b, FORMAT_TAR_GZ, "CRC_MISMATCH");
+	CHECK(&b, ARCHIVE_TAR_GZ, "CRC_MISMATCH");
 	b.len -= 4;
-	CHECK(&b, FORMAT_TAR_GZ, "ARCHIVE_TRUNCATED");
+	CHECK(&b, ARCHIVE_TAR_GZ, "ARCHIVE_TRUNCATED");
 	b.len = b.len / 2;
-	CHECK(&b, FORMAT_TAR_GZ, "ARCHIVE_TRUNCATED");
+	CHECK(&b, ARCHIVE_TAR_GZ, "ARCHIVE_TRUNCATED");
 	b.data[2] = 7;
-	CHECK(&b, FORMAT_TAR_GZ, "ARCHIVE_DAMAGED");
+	CHECK(&b, ARCHIVE_TAR_GZ, "ARCHIVE_DAMAGED");
 }
 
 static void test_gzip_members(void **state)
@@ -138,12 +138,12 @@ static void test_gzip_members(void **state)
 	(void)state;
 	gzip(&b, plain, 1000, 8, "name");
 	b.data[14] = '\0'; /* over the first byte of the deflate stream */
-	CHECK(&b, FORMAT_TAR_GZ, "ARCHIVE_DAMAGED");
+	CHECK(&b, ARCHIVE_TAR_GZ, "ARCHIVE_DAMAGED");
 	buf_reset(&b);
 	gzip(&b, plain, 1000, 0, "");
 	gzip(&b, plain + 1000, 0, 0, "");
 	gzip(&b, plain + 1000, PLAIN - 1000, 0, "");
-	CHECK(&b, FORMAT_TAR_GZ, "");
+	CHECK(&b, ARCHIVE_TAR_GZ, "");
 }
 
 static void test_gzip_header(void **state)
@@ -154,13 +154,13 @@ static void test_gzip_header(void **state)
 	(void)state;
 	memset(name, 'n', 69999);
 	gzip(&b, plain, PLAIN, 8, name);
-	CHECK(&b, FORMAT_TAR_GZ, "HEADER_TOO_LARGE");
+	CHECK(&b, ARCHIVE_TAR_GZ, "HEADER_TOO_LARGE");
 	buf_reset(&b);
 	gzip(&b, plain, PLAIN, 2, "zz"); /* the header's CRC */
-	CHECK(&b, FORMAT_TAR_GZ, "CRC_MISMATCH");
+	CHECK(&b, ARCHIVE_TAR_GZ, "CRC_MISMATCH");
 	buf_reset(&b);
 	gzip(&b, plain, PLAIN, 0x20, "");
-	CHECK(&b, FORMAT_TAR_GZ, "ARCHIVE_DAMAGED");
+	CHECK(&b, ARCHIVE_TAR_GZ, "ARCHIVE_DAMAGED");
 }
 
 static void test_zstd(void **state)
@@ -171,20 +171,20 @@ static void test_zstd(void **state)
 	(void)state;
 	zstd(&b, plain, PLAIN, 0);
 	one = b.len;
-	CHECK(&b, FORMAT_TAR_ZST, "");
+	CHECK(&b, ARCHIVE_TAR_ZST, "");
 	buf_add(&b, "\x5a\x2a\x4d\x18\x03\0\0\0abc", 11); /* passed over */
-	CHECK(&b, FORMAT_TAR_ZST, "");
+	CHECK(&b, ARCHIVE_TAR_ZST, "");
 	buf_putc(&b, '\0');
-	CHECK(&b, FORMAT_TAR_ZST, "TRAILING_DATA");
+	CHECK(&b, ARCHIVE_TAR_ZST, "TRAILING_DATA");
 	b.len = one - 1;
-	CHECK(&b, FORMAT_TAR_ZST, "ARCHIVE_TRUNCATED");
+	CHECK(&b, ARCHIVE_TAR_ZST, "ARCHIVE_TRUNCATED");
 	b.len = one;
 	b.data[one - 1] ^= 1;
-	CHECK(&b, FORMAT_TAR_ZST, "CRC_MISMATCH");
+	CHECK(&b, ARCHIVE_TAR_ZST, "CRC_MISMATCH");
 	buf_reset(&b);
 	zstd(&b, plain, 1000, 0);
 	zstd(&b, plain + 1000, PLAIN - 1000, 0);
-	CHECK(&b, FORMAT_TAR_ZST, "");
+	CHECK(&b, ARCHIVE_TAR_ZST, "");
 }
 
 static void test_zstd_window(void **state)
@@ -195,14 +195,14 @@ static void test_zstd_window(void **state)
 
 	(void)state;
 	buf_add(&b, frame, sizeof(frame) - 1);
-	assert_string_equal(run(&b, FORMAT_TAR_ZST, wide, NULL, 0), "ZSTD_WINDOW_TOO_LARGE");
+	assert_string_equal(run(&b, ARCHIVE_TAR_ZST, wide, NULL, 0), "ZSTD_WINDOW_TOO_LARGE");
 	b.data[5] = 0x68; /* 8 MiB */
-	assert_string_equal(run(&b, FORMAT_TAR_ZST, wide, NULL, 0), "");
+	assert_string_equal(run(&b, ARCHIVE_TAR_ZST, wide, NULL, 0), "");
 	b.data[4] = 1; /* a dictionary of the number that follows */
 	b.data[6] = 7;
 	buf_puts(&b, "\1");
 	b.data[7] = 1;
-	assert_string_equal(run(&b, FORMAT_TAR_ZST, wide, NULL, 0), "ZSTD_DICTIONARY");
+	assert_string_equal(run(&b, ARCHIVE_TAR_ZST, wide, NULL, 0), "ZSTD_DICTIONARY");
 }
 
 static void test_volume(void **state)
@@ -213,13 +213,13 @@ static void test_volume(void **state)
 
 	(void)state;
 	gzip(&b, plain, PLAIN, 0, "");
-	assert_string_equal(run(&b, FORMAT_TAR_GZ, few, plain, PLAIN), "TOO_LARGE");
+	assert_string_equal(run(&b, ARCHIVE_TAR_GZ, few, plain, PLAIN), "TOO_LARGE");
 	buf_reset(&b);
 	gzip(&b, zeros, UNPACK_RATIO_FROM, 0, "");
-	assert_string_equal(run(&b, FORMAT_TAR_GZ, wide, zeros, UNPACK_RATIO_FROM), "");
+	assert_string_equal(run(&b, ARCHIVE_TAR_GZ, wide, zeros, UNPACK_RATIO_FROM), "");
 	buf_reset(&b);
 	gzip(&b, zeros, UNPACK_RATIO_FROM + MIB, 0, "");
-	assert_string_equal(run(&b, FORMAT_TAR_GZ, wide, NULL, 0), "RATIO_TOO_HIGH");
+	assert_string_equal(run(&b, ARCHIVE_TAR_GZ, wide, NULL, 0), "RATIO_TOO_HIGH");
 }
 
 /* The consumer may leave at any time. */
@@ -238,7 +238,7 @@ static void test_left_early(void **state)
 		struct source *s = NULL;
 		char head[1000];
 
-		assert_int_equal(source_open(fd, FORMAT_TAR_GZ, wide, NULL, &s, &v), 0);
+		assert_int_equal(source_open(fd, ARCHIVE_TAR_GZ, wide, NULL, &s, &v), 0);
 		if (i % 2)
 			assert_int_equal(source_read(s, head, sizeof(head)), sizeof(head));
 		source_close(s);
@@ -248,19 +248,19 @@ static void test_left_early(void **state)
 static const struct {
 	struct slice bytes;
 	const char *reason;
-	enum source_format declared, want;
+	enum archive_format declared, want;
 } formats[] = {
-	{ SLICE(""), "FORMAT_UNKNOWN", FORMAT_NONE, FORMAT_NONE },
-	{ SLICE("text"), "FORMAT_UNKNOWN", FORMAT_NONE, FORMAT_NONE },
-	{ SLICE("\x1f\x8b\x08"), NULL, FORMAT_NONE, FORMAT_TAR_GZ },
-	{ SLICE("\x1f\x8b\x08"), NULL, FORMAT_TAR_GZ, FORMAT_TAR_GZ },
-	{ SLICE("\x1f\x8b\x08"), "FORMAT_MISMATCH", FORMAT_ZIP, FORMAT_NONE },
-	{ SLICE("\x28\xb5\x2f\xfd"), NULL, FORMAT_NONE, FORMAT_TAR_ZST },
-	{ SLICE("\x50\x2a\x4d\x18\0\0\0\0"), NULL, FORMAT_NONE, FORMAT_TAR_ZST },
-	{ SLICE("PK\5\6"), NULL, FORMAT_NONE, FORMAT_ZIP },
-	{ SLICE("BZh91AY"), "FORMAT_NOT_ALLOWED", FORMAT_NONE, FORMAT_NONE },
-	{ SLICE("#mtree\n"), "FORMAT_NOT_ALLOWED", FORMAT_NONE, FORMAT_NONE },
-	{ SLICE("LRZI"), "FORMAT_NOT_ALLOWED", FORMAT_NONE, FORMAT_NONE },
+	{ SLICE(""), "FORMAT_UNKNOWN", ARCHIVE_UNKNOWN, ARCHIVE_UNKNOWN },
+	{ SLICE("text"), "FORMAT_UNKNOWN", ARCHIVE_UNKNOWN, ARCHIVE_UNKNOWN },
+	{ SLICE("\x1f\x8b\x08"), NULL, ARCHIVE_UNKNOWN, ARCHIVE_TAR_GZ },
+	{ SLICE("\x1f\x8b\x08"), NULL, ARCHIVE_TAR_GZ, ARCHIVE_TAR_GZ },
+	{ SLICE("\x1f\x8b\x08"), "FORMAT_MISMATCH", ARCHIVE_ZIP, ARCHIVE_UNKNOWN },
+	{ SLICE("\x28\xb5\x2f\xfd"), NULL, ARCHIVE_UNKNOWN, ARCHIVE_TAR_ZST },
+	{ SLICE("\x50\x2a\x4d\x18\0\0\0\0"), NULL, ARCHIVE_UNKNOWN, ARCHIVE_TAR_ZST },
+	{ SLICE("PK\5\6"), NULL, ARCHIVE_UNKNOWN, ARCHIVE_ZIP },
+	{ SLICE("BZh91AY"), "FORMAT_NOT_ALLOWED", ARCHIVE_UNKNOWN, ARCHIVE_UNKNOWN },
+	{ SLICE("#mtree\n"), "FORMAT_NOT_ALLOWED", ARCHIVE_UNKNOWN, ARCHIVE_UNKNOWN },
+	{ SLICE("LRZI"), "FORMAT_NOT_ALLOWED", ARCHIVE_UNKNOWN, ARCHIVE_UNKNOWN },
 };
 
 static void test_formats(void **state)
@@ -268,7 +268,7 @@ static void test_formats(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		struct verdict v = { .kind = VERDICT_NONE };
-		enum source_format got = FORMAT_NONE;
+		enum archive_format got = ARCHIVE_UNKNOWN;
 		_cleanup_(closep) int fd = -1;
 		int r;
 

@@ -5,7 +5,7 @@
  * name at the start of a tar can look like any magic number, and the checksum of its header decides only where no magic
  * number fits.
  */
-#include "archive/archive_format.h"
+#include "tree/archive_format.h"
 
 #include "base/util.h"
 
@@ -18,9 +18,17 @@ static const char *const names[] = {
 	[ARCHIVE_TAR_ZST] = "tar.zst", [ARCHIVE_ZIP] = "zip",
 };
 
-const char *archive_format_name(enum archive_format f)
+const char *archive_format_word(enum archive_format f)
 {
 	return names[f];
+}
+
+enum archive_format archive_format_by_name(const char *name)
+{
+	for (unsigned i = ARCHIVE_TAR; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum archive_format)i;
+	return ARCHIVE_UNKNOWN;
 }
 
 /* Octal digits between blanks, as tar writes its numbers. */

@@ -21,4 +21,6 @@ enum archive_format {
 /* head: the first ARCHIVE_HEAD_BYTES, or all there is. */
 enum archive_format archive_format_of(struct slice head);
 /* "tar", "tar.gz", "tar.zst", "zip"; "unknown". */
-const char *archive_format_name(enum archive_format f);
+const char *archive_format_word(enum archive_format f);
+/* ARCHIVE_UNKNOWN: not the name of one that is accepted. */
+enum archive_format archive_format_by_name(const char *name);
