@@ -214,6 +214,7 @@ bool archive_find(struct archive_store *s, const struct sha256 *d, struct archiv
 	return e && (e->whole || e->has_part);
 }
 
+/* In the order of their last use; callers may not rely on it. */
 void archive_each(struct archive_store *s, bool (*fn)(void *ctx, const struct archive_info *i),
 		  void *ctx)
 {
@@ -249,6 +250,7 @@ static int not_found(struct err *e)
 	return err_set(e, -ENOENT, 0, "ARCHIVE_NOT_FOUND", "there is no such archive");
 }
 
+/* A pin counts as a use at both ends, so that an archive that was in use for long is not the next to be evicted. */
 int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
 	struct stored *entry = stored_find_whole(s, d);

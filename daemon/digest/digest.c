@@ -9,6 +9,7 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+/* The context holds bytes of what was hashed, which may be a secret. */
 int sha256_of(struct slice data, struct sha256 *ret)
 {
 	SHA256_CTX ctx;

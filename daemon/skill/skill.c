@@ -121,6 +121,7 @@ static void skill_put_finding(const struct skill_finding *f, struct jw *w)
 	jw_end_obj(w);
 }
 
+/* Members that the file does not have are left out; findings are in the order in which they were found. */
 void skill_report_put(const struct skill_report *r, struct jw *w)
 {
 	jw_bool(w, "valid", r->valid);

@@ -107,6 +107,7 @@ static int clear_move_up(struct clearing *c, const char *name)
 }
 
 /* kind: DT_ of readdir, a hint that saves a call. */
+/* unlink first, without a stat: most entries are files, and a directory that took the place of one since is not followed. */
 static int clear_entry(struct clearing *c, const char *name, unsigned char kind)
 {
 	int dir = dirfd(c->levels[c->n - 1].d), error = -EISDIR;

@@ -126,6 +126,7 @@ static int held_open_beneath(int root, const char *path)
 	return errno == ENOSYS || errno == EPERM ? held_open_by_steps(root, path) : -errno;
 }
 
+/* A free slot counts as the oldest. */
 static struct held_dir *held_oldest(struct held *h)
 {
 	struct held_dir *found = &h->dirs[0];
@@ -161,6 +162,7 @@ int held_dir(struct held *h, struct slice path)
 	return fd;
 }
 
+/* No path has a trailing slash (path_rules.h), so the leaf is never empty. */
 int held_parent(struct held *h, const char *path, const char **leaf)
 {
 	const char *slash = strrchr(path, '/');

@@ -132,6 +132,7 @@ static size_t ignore_parse_all(struct slice rest, struct ignore_pattern *out)
 	return n;
 }
 
+/* Parsed twice: once to count, so that patterns and text are allocated at their size. */
 static int ignore_read_level(struct ignore_level *l, struct slice gitignore)
 {
 	l->n = ignore_parse_all(gitignore, NULL);

@@ -122,6 +122,7 @@ bool checked_path_strip(struct checked_path *name, unsigned components)
 	return true;
 }
 
+/* dir has passed checked_path_parse, so only the lengths of both together are checked. */
 bool checked_path_under(struct checked_path *name, const char *dir,
 			const struct path_limits *limits, struct path_fault *fault)
 {

@@ -121,6 +121,7 @@ int64_t manifest_child(const struct manifest *m, uint32_t dir, struct slice name
 	return i >= 0 && m->v[i].gone ? -ENOENT : i;
 }
 
+/* A node that is gone is used again: a path has at most one, and its name is stored once. */
 static int64_t put_child(struct manifest *m, uint32_t dir, struct slice name, bool *existed)
 {
 	int64_t i = find_child(m, dir, name);
@@ -173,6 +174,7 @@ int64_t manifest_put(struct manifest *m, const char *path, bool *existed)
 	}
 }
 
+/* The root is the node of the empty path. */
 int64_t manifest_find(const struct manifest *m, struct slice path)
 {
 	int64_t at = 0;
@@ -431,6 +433,7 @@ static int manifest_take_line(struct manifest *m, struct slice line)
 	return arrow ? manifest_set_target(m, (uint32_t)i, (struct slice){ arrow + 4, bytes }) : 0;
 }
 
+/* Read in pieces: the text may be as long as TREE_MANIFEST_MAX. A last line without a newline is a torn file. */
 int manifest_read(struct manifest *m, int fd)
 {
 	_cleanup_(buf_done) struct buf b = { .max = TREE_MANIFEST_MAX };

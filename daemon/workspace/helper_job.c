@@ -134,6 +134,7 @@ static struct proc *helper_spawn(struct proc_host *procs, const struct helper_jo
 	return NULL;
 }
 
+/* A job that cannot be written is aborted, and ends as any other: by done, from the loop. */
 struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
 				    const struct helper_job_spec *spec,
 				    const struct helper_job_events *ev, void *ctx, struct err *e)

@@ -135,6 +135,7 @@ static int one_count(struct patch_reader *r, struct patch_file *f, struct err *e
 	return k;
 }
 
+/* A loose file stays one: its hunks are placed by their lines (apply_place.c). */
 int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	bool first = f->stars && is_body(r);

@@ -93,6 +93,7 @@ static int name_stripped(struct slice name, unsigned strip, char **ret)
 	return 0;
 }
 
+/* A name without quotes is taken as it stands, up to the end of the line: it may hold blanks. */
 int patch_name_parse(struct slice text, unsigned strip, char **ret)
 {
 	_cleanup_(buf_done) struct buf plain = { 0 };

@@ -363,6 +363,7 @@ int file_check(struct patch_file *f, struct err *e)
 	return 0;
 }
 
+/* The set owns the file from here on, also if its parsing fails (patch_set_done). */
 int patch_set_add(struct patch_set *set, size_t line, struct err *e)
 {
 	if (set->n >= PATCH_FILES_MAX)

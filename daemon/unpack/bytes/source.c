@@ -300,6 +300,7 @@ struct source {
 	struct feed feed;
 };
 
+/* The producer starts at once, and waits when the ring is full. */
 int source_open(int fd, enum archive_format format, struct feed_limits limits,
 		struct intact *intact, struct source **ret, struct verdict *v)
 {

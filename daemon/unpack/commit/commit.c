@@ -161,6 +161,7 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 
 /* --- doing it ------------------------------------------------------------------------------------------ */
 
+/* Within one file system: the stage is beside the target (extract_target.c). */
 int commit_rename(int stage, int parent, const char *name)
 {
 	return renameat(stage, "tree", parent, name) < 0 ? -errno : 0;

@@ -14,7 +14,6 @@
 #include "unpack/job/unpack_report.h"
 #include "unpack/job/verdict.h"
 #include "unpack/snapshot/lists.h"
-#include "unpack/snapshot/patchfile.h"
 
 struct draft_entry {
 	size_t path;	 /* in text */

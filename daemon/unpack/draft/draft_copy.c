@@ -166,6 +166,7 @@ static int copy_all(struct copying *k, uint64_t max)
 	return r == 0 ? copy_close_dirs(k) : r;
 }
 
+/* The record is written also without a copy: it is what an overlay is compared with. */
 int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, struct draft_begun *ret,
 		struct verdict *v)
 {

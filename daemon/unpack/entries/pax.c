@@ -237,6 +237,7 @@ static bool next_record(struct slice *text, struct slice *key, struct slice *val
 	return true;
 }
 
+/* A key that is not known is skipped, whatever its value. */
 int pax_records(struct pax *p, struct slice text, struct verdict *v)
 {
 	while (text.n) {

@@ -307,6 +307,7 @@ static int export_take_fields(struct slice text, const struct jfield *fields, co
 	return r < 0 ? bad_export(v, e.field, e.msg) : 0;
 }
 
+/* Members first: the limits are an object of their own, and its errors name them "limits.". */
 static int export_parse(struct export_job *o, struct slice text, struct verdict *v)
 {
 	const char *ignore;

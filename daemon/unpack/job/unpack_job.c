@@ -285,6 +285,7 @@ void job_done(struct unpack_job *j)
 	*j = (struct unpack_job){ .uid = -1 };
 }
 
+/* seen: bytes that were searched before, so that a long line in small pieces costs one pass. */
 int job_line(struct job_input *in, struct slice *ret)
 {
 	size_t seen = 0;

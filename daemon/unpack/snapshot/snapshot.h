@@ -10,7 +10,6 @@
 
 #include "unpack/snapshot/index.h"
 #include "unpack/snapshot/lists.h"
-#include "unpack/snapshot/patchfile.h"
 #include "unpack/job/verdict.h"
 
 struct snapshot_files {

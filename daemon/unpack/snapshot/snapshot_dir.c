@@ -328,6 +328,7 @@ int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 	return 0;
 }
 
+/* After a commit the descriptors of what was renamed are -1, so nothing that counts is removed. */
 void snapshot_dir_close(struct snapshot_dir *s)
 {
 	char name[TURN_NAME];
