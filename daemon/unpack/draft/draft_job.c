@@ -357,6 +357,8 @@ static void draft_clean_stage(struct draft_job *j)
 	if (end == RECOVERED_NEW && !j->kept)
 		(void)keep_base(j);
 	j->kept |= end == RECOVERED_KEEP;
+	if (end != RECOVERED_KEEP)
+		target_remove_stage(&j->where);
 }
 
 static int draft_run(struct draft_job *j, struct slice line)

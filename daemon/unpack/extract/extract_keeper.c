@@ -262,6 +262,8 @@ static void extract_clean_stage(struct extract_keeper *k)
 		rename(k->new_path, k->x.job->manifest);
 	/* RECOVERED_KEEP: the next job needs the new manifest, too. */
 	k->committed |= end != RECOVERED_OLD;
+	if (end != RECOVERED_KEEP)
+		target_remove_stage(&k->x.where);
 }
 
 static void extract_clean_up(struct extract_keeper *k)

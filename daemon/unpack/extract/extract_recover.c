@@ -61,13 +61,9 @@ enum recovered recover_stage(const struct user *user, int stage, int target)
 
 enum recovered recover_own_stage(struct extract_target *p)
 {
-	enum recovered end = RECOVERED_OLD;
-
-	if (p->stage_name[0])
-		end = recover_stage(&p->user, p->stage, p->whole ? -1 : p->target);
-	if (end != RECOVERED_KEEP)
-		target_remove_stage(p);
-	return end;
+	if (!p->stage_name[0])
+		return RECOVERED_OLD;
+	return recover_stage(&p->user, p->stage, p->whole ? -1 : p->target);
 }
 
 /* --- those of a target ------------------------------------------------------------------------------------ */
