@@ -232,7 +232,7 @@ static int check_draft_args(const struct draft_args *a, struct err *e)
 
 	if (a->discard && a->on)
 		return err_field(e, "discard", "FIELD_INVALID", "discard is for on: false");
-	if (a->digest && archive_digest_parse(slice_of(a->digest), &digest) < 0)
+	if (a->digest && sha256_parse(slice_of(a->digest), &digest) < 0)
 		return err_field(e, "patchDigest", "DIGEST_INVALID",
 				 "patchDigest must be sha256: and 64 hex digits");
 	return check_force(a->force, e);

@@ -11,7 +11,7 @@
 
 #include "base/util.h"
 #include "base/os/file.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>

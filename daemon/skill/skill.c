@@ -6,7 +6,7 @@
  */
 #include "skill/skill_internal.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

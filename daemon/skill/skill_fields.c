@@ -7,6 +7,7 @@
 #include "skill/skill_internal.h"
 
 #include "base/util.h"
+#include "base/format/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
  */
 #include "tree/ignore.h"
 
-#include "base/array.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tree/glob.h"

@@ -9,7 +9,7 @@
  */
 #include "workspace/sources.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"

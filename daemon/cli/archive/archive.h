@@ -24,4 +24,4 @@ int run_unpack(const struct config *c, const char *verb, struct slice job,
 
 /* Uploads file (-: standard input) to the daemon that c names, unless the daemon has it; digest is its digest.
  * EXIT_DONE, or the exit code; the reason has been printed then. */
-int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE]);
+int archive_upload(const struct config *c, const char *file, char digest[SHA256_TEXT]);

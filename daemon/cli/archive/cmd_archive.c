@@ -219,10 +219,8 @@ int archive_upload(const struct config *c, const char *file, char digest[SHA256_
 	uint64_t size, sent = 0;
 	int r = upload_file(&cl, c, file, &size, &sent);
 
-	if (r == EXIT_DONE)
-		r = put_file(&cl, file, &size, &sent);
+	/* Of no use after an error, when it may be empty. */
 	memcpy(digest, cl.digest, SHA256_TEXT);
-	asker_done(&cl.ask);
 	return r;
 }
 

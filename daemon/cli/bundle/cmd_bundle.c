@@ -85,8 +85,7 @@ int cmd_bundle_import(const struct config *c)
 {
 	struct daemon_asker a = { 0 };
 	char digest[SHA256_TEXT];
-	struct err e;
-	int asked, r = archive_upload(c, c->args[0], digest);
+	int r = archive_upload(c, c->args[0], digest);
 
 	if (r != EXIT_DONE)
 		return r;

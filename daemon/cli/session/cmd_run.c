@@ -125,12 +125,12 @@ static bool refuses_links(const struct config *c)
 
 static int settings_put_archive(struct jw *w, const struct config *c)
 {
-	char digest[ARCHIVE_DIGEST_SIZE];
+	char digest[SHA256_TEXT];
 	const char *name = c->archive;
 	struct sha256 d;
 	int r = EXIT_DONE;
 
-	if (archive_digest_parse(slice_of(name), &d) < 0) {
+	if (sha256_parse(slice_of(name), &d) < 0) {
 		r = archive_upload(c, name, digest);
 		name = digest;
 	}

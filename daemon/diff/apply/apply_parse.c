@@ -9,7 +9,7 @@
  */
 #include "diff/apply/apply_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -46,8 +46,6 @@ static void archives_reply_failed(struct http_reply *ret, const struct err *e)
 static bool archives_take_digest(const struct http_call *c, struct sha256 *d,
 				 struct http_reply *ret)
 {
-	if (!http_query(c, no_query, NULL, ret))
-		return false;
 	if (sha256_parse(c->params[0], d) == 0)
 		return true;
 	http_reply_error(ret, 400, "DIGEST_INVALID",

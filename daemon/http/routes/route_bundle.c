@@ -176,7 +176,7 @@ void http_post_bundle(const struct http_call *c, struct http_reply *ret)
 
 	if (!http_query(c, fields, &a, ret))
 		return;
-	if (!a.archive.n || archive_digest_parse(a.archive, &archive) < 0) {
+	if (!a.archive.n || sha256_parse(a.archive, &archive) < 0) {
 		http_reply_error(ret, 400, "QUERY_INVALID",
 				 "query parameter 'archive' must be sha256: and 64 hex digits");
 		return;

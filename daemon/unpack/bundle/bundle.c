@@ -26,7 +26,7 @@
  */
 #include "unpack/bundle/bundle.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/version.h"

@@ -15,7 +15,6 @@
  */
 #include "unpack/bytes/ring.h"
 
-#include "base/array.h"
 #include "base/os/threads.h"
 #include "base/util.h"
 

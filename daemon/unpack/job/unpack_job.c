@@ -8,7 +8,7 @@
  */
 #include "unpack/job/unpack_job.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
 

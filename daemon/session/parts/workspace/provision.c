@@ -55,61 +55,7 @@ bool provision_busy(const struct session *s)
 
 bool provision_writes(const struct session *s)
 {
-	return s->workspace.provisioning && !s->workspace.provisioning->written;
-}
-
-int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
-{
-	const struct request *q = p->request;
-	int r = q ? sources_check(&s->store->workspaces, q, "_meta.acpd.", e) : 0;
-
-	if (r == 0 && q && q->ephemeral)
-		return workspaces_make_ephemeral(&s->store->workspaces, &s->user, &s->cwd, e);
-	if (r == 0 && q && q->chown)
-		r = workspaces_hand_over(&s->user, p->cwd, e);
-	if (r == 0)
-		r = paths_check_cwd(&s->user, p->cwd, e);
-	if (r == 0)
-		s->cwd = xstrdup(p->cwd);
-	return r;
-}
-
-/* Nothing has been written: an ephemeral directory is as empty as it was made. */
-void provision_unmake(struct session *s)
-{
-	if (s->setup.ephemeral && s->cwd)
-		rmdir(s->cwd);
-}
-
-/* As the client asked for it, so that the same can be asked for again. */
-static void note_source(struct setup *s, const struct request *r)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	char digest[SHA256_TEXT];
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "archive", sha256_text(&r->archive, digest));
-	if (r->strip == STRIP_AUTO)
-		jw_str(&w, "strip", "auto");
-	else if (r->strip)
-		jw_int(&w, "strip", r->strip);
-	jw_str(&w, "into", r->into);
-	jw_str(&w, "links", r->links);
-	jw_end_obj(&w);
-	free(s->source);
-	s->source = xstrndup(b.data, b.len);
-}
-
-void provision_setup(struct session *s, const struct request *r)
-{
-	if (!r)
-		return;
-	s->setup.ephemeral = r->ephemeral;
-	s->setup.remove_on_close = r->remove_on_close;
-	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
-	if (r->has_archive)
-		note_source(&s->setup, r);
+	return workspace_of(s)->provisioning && !workspace_of(s)->provisioning->written;
 }
 
 /* --- the result ---------------------------------------------------------------------------------------- */

@@ -41,11 +41,11 @@ static void provision_unmake(struct session *s)
 static void note_source(struct setup *s, const struct request *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char digest[ARCHIVE_DIGEST_SIZE];
+	char digest[SHA256_TEXT];
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "archive", archive_digest_text(&r->archive, digest));
+	jw_str(&w, "archive", sha256_text(&r->archive, digest));
 	if (r->strip == STRIP_AUTO)
 		jw_str(&w, "strip", "auto");
 	else if (r->strip)
