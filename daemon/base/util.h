@@ -38,6 +38,9 @@
 	})
 
 /* A system call, again until no signal interrupts it. TEMP_FAILURE_RETRY of the C library makes a long of every result. */
+#ifdef __cppcheck__ /* which follows no statement expressions */
+#define RETRY(call) (call)
+#else
 #define RETRY(call)                                                                                \
 	({                                                                                         \
 		__typeof__(call) _result;                                                          \
@@ -46,6 +49,7 @@
 		while (_result < 0 && errno == EINTR);                                             \
 		_result;                                                                           \
 	})
+#endif
 
 static inline void freep(void *p)
 {
@@ -60,12 +64,16 @@ static inline void closep(int *fd)
 }
 
 /* free() of each: free_each(a, b, c). */
+#ifdef __cppcheck__
+#define free_each(...) ((void)0)
+#else
 #define free_each(...)                                                                             \
 	do {                                                                                       \
 		void *const _each[] = { __VA_ARGS__ };                                             \
 		for (size_t _i = 0; _i < ARRAY_SIZE(_each); _i++)                                  \
 			free(_each[_i]);                                                           \
 	} while (0)
+#endif
 
 static inline void *xalloc(size_t n)
 {

@@ -21,5 +21,5 @@ lint_c_files | grep '\.c$' >"$list" || { echo "cppcheck: no C file found"; exit 
 cppcheck --quiet --std=c11 --platform=unix64 --library=posix --language=c -j 2 \
 	--enable=warning,performance,portability --inline-suppr --error-exitcode=1 $silenced \
 	--cppcheck-build-dir="$cache" --template='{file}:{line}: {severity}: {id}: {message}' \
-	-D_GNU_SOURCE -D__linux__ -D__x86_64__ -I daemon -I . -I tests/unit --file-list="$list"
+	-D_GNU_SOURCE -D__linux__ -D__x86_64__ -D__cppcheck__ -I daemon -I . -I tests/unit --file-list="$list"
 echo "cppcheck: $(wc -l <"$list") files"

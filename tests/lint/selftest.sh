@@ -52,9 +52,16 @@ include() {
 }
 
 clean
-for script in layers names sizes format cppcheck words docs paths page vanishing; do
+for script in layers parts names sizes format cppcheck words docs paths page vanishing; do
 	expect $script.sh PASS
 done
+
+clean
+printf '/* one */\n#include "session/parts/draft/draft_internal.h"\n' | put daemon/session/core/a.c
+expect parts.sh daemon/session/core/a.c:2
+clean
+printf '/* one */\n#include "session/parts/draft/draft_internal.h"\n' | put daemon/session/parts/mcp/a.c
+expect parts.sh daemon/session/parts/mcp/a.c:2
 
 while read -r file what; do
 	include "$file" "$what"

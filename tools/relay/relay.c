@@ -9,6 +9,7 @@
  */
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"
@@ -18,6 +19,7 @@
 #include "proc/table/process_tree.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/server_request.h"
+#include "session/core/session_host.h"
 
 #include <errno.h>
 #include <stdio.h>

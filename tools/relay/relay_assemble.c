@@ -11,6 +11,8 @@
 #include "tools/relay/relay_internal.h"
 #include "tools/relay/server_request.h"
 #include "tools/mcp/tag_backend.h"
+#include "session/core/session_host.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
 #include "tools/relay/server_request.h"
+#include "session/core/session_host.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "json/jenc.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "loop/loop.h"
 #include "proc/proc.h"
 #include "tools/mcp/backend.h"

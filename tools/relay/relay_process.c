@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "tools/upstream/upstream_server.h"
 #include "base/clock.h"
 

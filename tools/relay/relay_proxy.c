@@ -5,6 +5,7 @@
  */
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
+#include "session/parts/trace/tool_trace.h"
 
 #define GONE                                                                                       \
 	SLICE("{\"code\":-32603,\"message\":\"the MCP server is gone\",\"data\":{\"reason\":\"SERVER_GONE\"}}")

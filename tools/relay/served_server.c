@@ -16,6 +16,10 @@
 #include "tools/relay/harness/tool_renaming.h"
 #include "tools/relay/relay_internal.h"
 #include "tools/mcp/tag_backend.h"
+#include "session/parts/budget/served_calls.h"
+#include "session/parts/approval/own_questions.h"
+#include "session/parts/secrets/session_secrets.h"
+#include "session/core/session_host.h"
 
 /* Makes its ids differ from all others of the session's transcript. */
 #define CALL_ID_BYTES 8

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "session/core/harness/baseenv.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "tools/hosted/mcpfile.h"
 
 #include <errno.h>

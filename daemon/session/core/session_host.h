@@ -10,6 +10,7 @@
 
 struct session;
 struct agent_user;
+struct session_store;
 
 /* Its own private home. */
 const char *session_home(const struct session *s);
@@ -29,3 +30,11 @@ void session_mask_line(const struct session *s, char *text, size_t size);
 void session_mask_bytes(const struct session *s, struct buf *b);
 /* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
 void session_note_lifecycle(struct session *s, struct slice members);
+/* Its network is not open: what runs for it does not reach all that the daemon does. */
+bool session_is_walled(const struct session *s);
+/* As whom, and within what, the tools of the daemon's own /mcp run. uid and gid are true without switch_user, too. */
+struct proc_bounds store_bounds(const struct session_store *st);
+/* Raw parameters: _meta.acpd.mcp, .policy, .env; empty if absent. */
+struct slice session_mcp(const struct session *s);
+struct slice session_policy(const struct session *s);
+struct slice session_env(const struct session *s);

@@ -15,7 +15,6 @@
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_states.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/provision.h"
 #include "session/parts/check/session_check_internal.h"
 #include "session/parts/draft/draft_internal.h"

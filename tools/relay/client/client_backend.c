@@ -9,7 +9,7 @@
 #include "tools/relay/client/client_backend.h"
 
 #include "base/buf.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/trace/tool_trace.h"
 #include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
 #include "base/util.h"

@@ -5,6 +5,7 @@
 #include "tools/relay/gate/toolgate_internal.h"
 
 #include "json/jstr.h"
+#include "session/parts/trace/tool_trace.h"
 
 enum toolgate_state {
 	TOOLGATE_HELD,	  /* a question is open */

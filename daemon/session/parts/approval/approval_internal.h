@@ -20,7 +20,7 @@
 #include "json/jscan.h"
 #include "loop/loop.h"
 #include "session/parts/approval/approval_terms.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/approval/own_questions.h"
 #include "session/parts/rules/session_rules.h"
 #include "session/core/session.h"
 #include "session/core/turn/span.h"

@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/parts/session_parts.h"
 #include "session/core/turn/absolute_paths.h"
 #include "session/parts/approval/approval_internal.h"
 #include "session/core/redact/redact_internal.h"

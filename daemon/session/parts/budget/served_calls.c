@@ -7,6 +7,7 @@
 #include "json/jstr.h"
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/budget/served_calls.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "json/jstr.h"
 #include "session/core/harness/setup_check.h"
-#include "session/parts/model/session_model_internal.h"
 #include "session/parts/budget/turn_budget.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
@@ -235,7 +234,7 @@ static void check(struct session *s, unsigned which)
  * still says and does after the last one is allowed. */
 void turn_budget_check(struct session *s)
 {
-	check(s, session_metered(s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
+	check(s, PARTS_FIRST(meters_calls, s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
 }
 
 void turn_budget_check_calls(struct session *s)

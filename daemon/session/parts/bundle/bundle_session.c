@@ -2,7 +2,7 @@
 #include "session/parts/bundle/bundle_internal.h"
 
 #include "json/jenc.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "session/parts/workspace/artifact_store.h"
 
 static bool put_artifact(void *ctx, const struct artifact *a)

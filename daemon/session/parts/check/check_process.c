@@ -7,7 +7,6 @@
 #include "base/os/file.h"
 #include "harnesses/spawn_plan.h"
 #include "session/core/session_internal.h"
-#include "session/parts/mcp/mcp_servers.h"
 
 #include <errno.h>
 #include <stdio.h>

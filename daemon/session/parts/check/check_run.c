@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/core/session_internal.h"
-#include "session/parts/session_parts.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/session_check_internal.h"
 #include "session/parts/trace/session_spans.h"

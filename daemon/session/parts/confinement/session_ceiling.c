@@ -2,7 +2,6 @@
 
 #include "session/parts/confinement/session_level.h"
 #include "session/parts/confinement/session_limits.h"
-#include "session/parts/network/network_internal.h"
 #include "session/core/session_internal.h"
 #include "session/parts/network/session_network.h"
 

@@ -16,10 +16,7 @@
 #include "proc/spaces/spaces.h"
 #include "session/core/session_internal.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/parts/session_parts.h"
-#include "session/parts/users/session_user.h"
 #include "session/parts/network/session_network.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/confinement/session_refusals.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "session/parts/confinement/session_level.h"
 #include "session/core/session_internal.h"
-#include "session/parts/session_parts.h"
 #include "confine/watch/refusal.h"
 
 #include <sys/epoll.h>

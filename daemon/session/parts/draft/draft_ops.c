@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/patch_answer.h"
 #include "session/core/session_paths.h"
 #include "session/parts/check/session_check_internal.h"

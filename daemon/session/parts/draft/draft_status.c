@@ -9,7 +9,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
-#include "session/parts/session_parts.h"
 
 #include <errno.h>
 

@@ -11,6 +11,7 @@
 #include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "session/parts/mcp/upcall.h"
 
 #include <stdint.h>

@@ -15,7 +15,6 @@
 #include "session/parts/model/call_use.h"
 #include "session/parts/model/session_model_internal.h"
 #include "session/parts/budget/turn_budget.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/usage/usage_record.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "session/core/session_internal.h"
 
 #include "fetcher/fetcher.h"
-#include "session/parts/session_parts.h"
 #include "session/parts/model/session_model_internal.h"
 #include "session/parts/network/session_network.h"
 

@@ -21,7 +21,7 @@
 #include "session/core/session_paths.h"
 #include "session/parts/network/session_network.h"
 #include "session/core/redact/redact_internal.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/approval/own_questions.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,13 +9,10 @@
  */
 #include "session/parts/network/session_network.h"
 
-#include "session/parts/confinement/session_limits.h"
 #include "base/log.h"
 #include "session/parts/network/network_internal.h"
-#include "session/parts/session_parts.h"
 #include "session/core/session_paths.h"
-#include "session/parts/rules/session_rules.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "session/parts/confinement/session_level.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* store_programs.c - the installed harnesses, as the store knows them. */
 #include "session/core/store/store_internal.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/session_host.h"
 #include "session/parts/programs/programs.h"
 #include "session/parts/session_parts.h"
 

@@ -5,7 +5,6 @@
  */
 #include "session/core/session_internal.h"
 #include "session/parts/rules/session_rules.h"
-#include "session/parts/mcp/mcp_servers.h"
 
 /* The calls of a harness that a rule of this kind speaks of; 0: of none. */
 static unsigned calls_of(const struct policy_rule_said *said)

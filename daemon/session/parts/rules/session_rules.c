@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
-#include "session/parts/session_parts.h"
 #include "session/core/session_paths.h"
 #include "session/parts/approval/approval_internal.h"
 #include "session/parts/draft/draft_internal.h"

@@ -7,7 +7,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/secrets/session_secrets.h"
 #include "session/parts/session_parts.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/core/harness/session_env.h"
 
 static struct secrets_given given_of(const struct session *s)

@@ -4,7 +4,7 @@
 #include "session/core/session_internal.h"
 #include "session/parts/trace/session_spans.h"
 #include "session/parts/trace/session_trace.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/trace/tool_trace.h"
 
 #include <stdio.h>
 

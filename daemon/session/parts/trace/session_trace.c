@@ -10,8 +10,7 @@
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
-#include "session/parts/session_parts.h"
-#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/trace/tool_trace.h"
 #include "session/parts/trace/session_spans.h"
 
 /* The context of the call that opens the session. */

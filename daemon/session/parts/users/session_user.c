@@ -13,7 +13,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "session/parts/session_parts.h"
 #include "session/parts/users/uid_lending.h"
 #include "session/core/cwd_owner.h"
 #include "session/core/session_paths.h"

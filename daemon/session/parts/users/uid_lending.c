@@ -18,8 +18,6 @@
 #include "json/jdec.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
-#include "session/parts/workspace/inspection.h"
-#include "session/parts/workspace/provision.h"
 #include "workspace/helper_job.h"
 
 #include <errno.h>

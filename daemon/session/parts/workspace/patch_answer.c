@@ -6,7 +6,6 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"
-#include "session/parts/mcp/mcp_servers.h"
 
 #include <errno.h>
 

@@ -11,17 +11,12 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "session/parts/session_parts.h"
-#include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/parts/confinement/session_limits.h"
-#include "session/parts/workspace/inspection.h"
 #include "session/core/session_paths.h"
 #include "workspace/materialize.h"
 #include "workspace/sources.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/trace/session_spans.h"
 
 #include <errno.h>

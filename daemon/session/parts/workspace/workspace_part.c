@@ -6,7 +6,6 @@
 
 #include "base/os/file.h"
 #include "session/core/session_paths.h"
-#include "session/parts/session_parts.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
 #include "workspace/sources.h"
