@@ -16,29 +16,29 @@
 
 /* Members that every call that opens a session may have. */
 #define COMMON_FIELDS                                                                              \
-	JF_OBJ(struct session_args, env, "env", 0),                                                \
-		JF_OBJ(struct session_args, secrets, "secrets", 0),                                \
-		JF_ARR(struct session_args, env_keep, "envKeep", 0),                               \
-		JF_OBJ(struct session_args, provider, "provider", 0),                              \
-		JF_STR(struct session_args, model, "model", JF_FILLED, 256),                       \
-		JF_STR(struct session_args, mode, "mode", JF_FILLED, 256),                         \
+	JF_OBJ(struct session_args, setup.env, "env", 0),                                          \
+		JF_OBJ(struct session_args, setup.secrets, "secrets", 0),                          \
+		JF_ARR(struct session_args, setup.env_keep, "envKeep", 0),                         \
+		JF_OBJ(struct session_args, setup.provider, "provider", 0),                        \
+		JF_STR(struct session_args, setup.model, "model", JF_FILLED, 256),                 \
+		JF_STR(struct session_args, setup.mode, "mode", JF_FILLED, 256),                   \
 		JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),                       \
-		JF_OBJ(struct session_args, policy, "policy", 0),                                  \
-		JF_OBJ(struct session_args, mcp, "mcp", 0),                                        \
+		JF_OBJ(struct session_args, setup.policy, "policy", 0),                            \
+		JF_OBJ(struct session_args, setup.mcp, "mcp", 0),                                  \
 		JF_RAW(struct session_args, level, "level", 0),                                    \
-		JF_OBJ(struct session_args, network, "network", 0),                                \
+		JF_OBJ(struct session_args, setup.network, "network", 0),                          \
 		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
 		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
 		JF_OBJ(struct session_args, draft_after, "draftAfter", 0),                         \
 		JF_RAW(struct session_args, draft, "draft", 0),                                    \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
-		JF_ARR(struct session_args, checks, "checks", 0),                                  \
+		JF_ARR(struct session_args, setup.checks, "checks", 0),                            \
 		JF_OBJ(struct session_args, approvals, "approvals", 0),                            \
-		JF_OBJ(struct session_args, retry, "retry", 0),                                    \
-		JF_STR(struct session_args, labels[LABEL_BILLING_REF], "billingRef", 0,            \
+		JF_OBJ(struct session_args, setup.retry, "retry", 0),                              \
+		JF_STR(struct session_args, setup.labels[LABEL_BILLING_REF], "billingRef", 0,      \
 		       REF_LEN_MAX),                                                               \
-		JF_STR(struct session_args, labels[LABEL_CONFIG_VERSION], "configVersion", 0,      \
-		       REF_LEN_MAX)
+		JF_STR(struct session_args, setup.labels[LABEL_CONFIG_VERSION], "configVersion",   \
+		       0, REF_LEN_MAX)
 
 /* What is put into workspace and home, for calls that start the harness. */
 #define FURNISH_FIELDS                                                                             \
@@ -195,13 +195,13 @@ static int check_names_once(const struct session_args *a, struct err *e)
 	struct jval v;
 	char path[96];
 
-	if (!a->secrets.n)
+	if (!a->setup.secrets.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, a->secrets });
+	jiter_init(&it, (struct jval){ J_OBJECT, a->setup.secrets });
 	while (jiter_next(&it, &key, &v)) {
 		snprintf(path, sizeof(path), "_meta.acpd.secrets.%.*s", (int)MIN(key.n, 64u),
 			 key.p);
-		if (has_member(a->env, key))
+		if (has_member(a->setup.env, key))
 			return name_refused(e, path, "the variable is in env, too");
 	}
 	return 0;
@@ -214,9 +214,9 @@ static int check_keep(const struct session_args *a, struct err *e)
 	char path[48];
 	size_t n = 0;
 
-	if (!a->env_keep.n)
+	if (!a->setup.env_keep.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, a->env_keep });
+	jiter_init(&it, (struct jval){ J_ARRAY, a->setup.env_keep });
 	for (; jiter_next(&it, NULL, &v); n++) {
 		struct slice name = v.type == J_STRING ?
 					    (struct slice){ v.raw.p + 1, v.raw.n - 2 } :
@@ -235,10 +235,10 @@ static int check_keep(const struct session_args *a, struct err *e)
 
 static int check_variables(const struct session_args *a, struct err *e)
 {
-	int r = check_env(a->env, "env", e);
+	int r = check_env(a->setup.env, "env", e);
 
 	if (r == 0)
-		r = check_env(a->secrets, "secrets", e);
+		r = check_env(a->setup.secrets, "secrets", e);
 	if (r == 0)
 		r = check_names_once(a, e);
 	return r == 0 ? check_keep(a, e) : r;
@@ -301,13 +301,13 @@ static int check_policy(const struct session_args *a, const struct harness_caps 
 			int *approval, struct err *e)
 {
 	struct server_request asked = { 0 };
-	int r = check_approval(a->policy, approval, e);
+	int r = check_approval(a->setup.policy, approval, e);
 
 	if (r == 0)
-		r = server_request_parse(a->mcp, &asked, e);
+		r = server_request_parse(a->setup.mcp, &asked, e);
 	if (r == 0)
 		r = check_server_request(&asked, caps, e);
-	return r == 0 ? server_request_check_policy(asked.policy, a->policy, e) : r;
+	return r == 0 ? server_request_check_policy(asked.policy, a->setup.policy, e) : r;
 }
 
 /* Whoever gives no key makes the calls: the opener, if it can, or who is named for it. */
@@ -369,12 +369,12 @@ static int read_prompt(struct session_args *a, struct jval v, const char *field,
 	int r;
 
 	xstrset(&a->system_text, NULL);
-	a->system_override = false;
+	a->setup.system_override = false;
 	if (jstr_decode(v, SYSTEM_PROMPT_MAX, &a->system_text) == 0)
 		return 0;
-	a->system_override = jstr_is(mode, "override");
+	a->setup.system_override = jstr_is(mode, "override");
 	if (v.type != J_OBJECT || content.type != J_ARRAY ||
-	    (!a->system_override && !jstr_is(mode, "append")))
+	    (!a->setup.system_override && !jstr_is(mode, "append")))
 		return err_field(e, field, "FIELD_INVALID",
 				 "%s must be {mode: append or override, content: [text blocks]}",
 				 field);
@@ -397,10 +397,10 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	if (v.type == J_NONE || v.type == J_NULL)
 		return 0;
 	r = read_prompt(a, v, field, e);
-	if (r == 0 && !(a->system_override ? caps->system_override : caps->system_append))
+	if (r == 0 && !(a->setup.system_override ? caps->system_override : caps->system_append))
 		r = err_field(e, field, "CAPABILITY_MISSING",
 			      "this harness cannot have its system prompt %s",
-			      a->system_override ? "replaced" : "added to");
+			      a->setup.system_override ? "replaced" : "added to");
 	return r;
 }
 
@@ -439,17 +439,17 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_when_detached(a->when_detached, &p->when_detached, e);
 	if (r == 0)
-		r = provider_check(a->provider, p->model_apis, e);
+		r = provider_check(a->setup.provider, p->model_apis, e);
 	if (r == 0)
-		r = check_policy(a, caps, &p->setup.approval, e);
+		r = check_policy(a, caps, &a->setup.approval, e);
 	if (r == 0)
 		r = meta_level_check(a->level, &a->level_wish, e);
 	if (r == 0)
-		r = meta_network_check(a->network, "_meta.acpd.network", e);
+		r = meta_network_check(a->setup.network, "_meta.acpd.network", e);
 	if (r == 0)
-		r = meta_limits_check(a->limits, &p->setup.limits, e);
+		r = meta_limits_check(a->limits, &a->setup.limits, e);
 	if (r == 0)
-		r = check_inner(a->inner, caps, &p->setup.inner, e);
+		r = check_inner(a->inner, caps, &a->setup.inner, e);
 	if (r == 0)
 		r = check_draft(a->draft, &p->draft, e);
 	if (r == 0)
@@ -459,34 +459,21 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0 && a->budgets.n)
 		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->budget_limits, e);
 	if (r == 0)
-		r = checks_check(a->checks, "_meta.acpd.checks", e);
+		r = checks_check(a->setup.checks, "_meta.acpd.checks", e);
 	if (r == 0)
 		r = approval_terms_parse(a->approvals, &a->approval_terms, e);
 	if (r == 0)
-		r = retry_check(a->retry, "_meta.acpd.retry", e);
+		r = retry_check(a->setup.retry, "_meta.acpd.retry", e);
 	if (r == 0)
 		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
 	if (r < 0)
 		return r;
 	p->request = &a->request;
-	p->setup.env = a->env;
-	p->setup.secrets = a->secrets;
-	p->setup.env_keep = a->env_keep;
-	p->setup.provider = a->provider;
-	p->setup.provider_follows = a->provider_follows;
-	p->setup.mcp = a->mcp;
-	p->setup.policy = a->policy;
-	p->setup.checks = a->checks;
-	p->setup.retry = a->retry;
-	p->setup.model = a->model;
-	p->setup.mode = a->mode;
-	p->setup.system_prompt = a->system_text;
-	p->setup.system_override = a->system_override;
-	p->setup.network = a->network;
+	a->setup.system_prompt = a->system_text;
+	p->setup = a->setup;
 	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
 	p->setup.budgets = a->budgets.n ? &a->budget_limits : NULL;
 	p->setup.draft_after = a->draft_after.n ? &a->draft_terms : NULL;
 	p->setup.approvals = a->approvals.n ? &a->approval_terms : NULL;
-	memcpy(p->setup.labels, a->labels, sizeof(a->labels));
 	return 0;
 }

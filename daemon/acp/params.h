@@ -12,16 +12,15 @@ struct session_args {
 	struct jval system_prompt;
 	struct slice meta;
 	/* from _meta.acpd */
-	char *harness, *when_detached, *incarnation, *model, *mode, *labels[LABEL_MAX];
-	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
-		checks, retry, approvals, draft_after;
+	struct setup_params
+		setup; /* what needs no check beside its type, and what was found by the checks */
+	char *harness, *when_detached, *incarnation;
+	struct slice budgets, limits, approvals, draft_after;
 	struct jval meta_prompt, level, inner, draft, observe;
 	struct request_args provision;
 	int64_t from_seq;
 	/* found by session_args_check */
 	char *system_text;
-	bool system_override;
-	bool provider_follows; /* provider is the connection's (conn_give_provider) */
 	struct level_wish level_wish;
 	struct budgets budget_limits;
 	struct approval_terms approval_terms;

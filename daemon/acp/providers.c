@@ -103,11 +103,11 @@ static void put_conn_provider(const struct conn_provider *p, const struct harnes
 void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 			struct session_args *a, struct buf *text)
 {
-	if (!c->provider || a->provider.n)
+	if (!c->provider || a->setup.provider.n)
 		return;
 	put_conn_provider(c->provider, def, text);
-	a->provider = buf_slice(text);
-	a->provider_follows = true;
+	a->setup.provider = buf_slice(text);
+	a->setup.provider_follows = true; /* it is the connection's */
 }
 
 /* Those that cannot have it while their harness runs keep what they had: their ids. */

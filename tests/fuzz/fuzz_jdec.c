@@ -34,8 +34,8 @@ static void check_args(const struct session_args *a, enum session_call call)
 		   (is_text(a->session_id) && strlen(a->session_id) <= RPC_ID_MAX));
 	FUZZ_CHECK(call == CALL_RESUME || call == CALL_FORK || a->mcp_servers.type != J_NONE);
 	FUZZ_CHECK(!a->meta.n || is_json(a->meta, J_OBJECT));
-	FUZZ_CHECK(!a->env.n || is_json(a->env, J_OBJECT));
-	FUZZ_CHECK(!a->provider.n || is_json(a->provider, J_OBJECT));
+	FUZZ_CHECK(!a->setup.env.n || is_json(a->setup.env, J_OBJECT));
+	FUZZ_CHECK(!a->setup.provider.n || is_json(a->setup.provider, J_OBJECT));
 	FUZZ_CHECK(a->from_seq >= 0);
 }
 
@@ -122,8 +122,8 @@ static void check_call(struct slice text, enum session_call call)
 	check_args(&a, call);
 	check_session(&a, &none);
 	check_session(&a, &all);
-	if (a.provider.n)
-		check_plan(a.provider);
+	if (a.setup.provider.n)
+		check_plan(a.setup.provider);
 	session_args_free(&a);
 }
 

@@ -46,8 +46,8 @@ struct setup_params {
 	struct slice checks;	  /* raw array, checked; "[]": none */
 	struct slice retry;	  /* raw {max}, checked */
 	const char *auth_method;
-	const char *model;
-	const char *mode; /* id of a mode to start in */
+	char *model;
+	char *mode; /* id of a mode to start in */
 	const char *system_prompt;
 	bool system_override;
 	int approval;	      /* enum harness_approval or APPROVAL_UNCHANGED */
