@@ -8,6 +8,36 @@
 
 #include "session/core/session_internal.h"
 
+static bool has_hook(const struct session_part *part, size_t hook)
+{
+	void (*fn)(void);
+
+	memcpy(&fn, (const char *)part + hook, sizeof(fn));
+	return fn;
+}
+
+static const struct session_part **find_parts(size_t hook)
+{
+	const struct session_part **list = xalloc((session_parts_count + 1) * sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < session_parts_count; i++)
+		if (has_hook(session_parts[i], hook))
+			list[n++] = session_parts[i];
+	return list;
+}
+
+/* Hooks of a turn and of an update are called often, and most parts have none of them. */
+const struct session_part *const *session_parts_with(size_t hook)
+{
+	static const struct session_part **lists[sizeof(struct session_part) / sizeof(void *)];
+	const struct session_part ***list = &lists[hook / sizeof(void *)];
+
+	if (!*list)
+		*list = find_parts(hook);
+	return *list;
+}
+
 /* States begin where any object may. */
 static size_t part_room(size_t size)
 {
@@ -22,24 +52,62 @@ static size_t parts_begin(size_t owner)
 	return part_room(owner + session_parts_count * sizeof(void *));
 }
 
-size_t session_parts_size(void)
+/* member: offset in struct session_part of the size of a state. */
+static size_t state_room(const struct session_part *part, size_t member)
 {
-	size_t size = parts_begin(sizeof(struct session));
+	return part_room(*(const size_t *)((const char *)part + member));
+}
+
+static size_t states_size(size_t owner, size_t member)
+{
+	size_t size = parts_begin(owner);
 
 	for (size_t i = 0; i < session_parts_count; i++)
-		size += part_room(session_parts[i]->size);
+		size += state_room(session_parts[i], member);
 	return size;
+}
+
+static void place_states(void *owner, size_t size, void **parts, size_t member)
+{
+	char *at = (char *)owner + parts_begin(size);
+
+	for (size_t i = 0; i < session_parts_count; i++) {
+		parts[i] = at;
+		at += state_room(session_parts[i], member);
+	}
+}
+
+#define STATE(member) offsetof(struct session_part, member)
+
+size_t session_parts_size(void)
+{
+	return states_size(sizeof(struct session), STATE(size));
 }
 
 void session_parts_create(struct session *s)
 {
-	char *at = (char *)s + parts_begin(sizeof(*s));
-
-	for (size_t i = 0; i < session_parts_count; i++) {
-		s->parts[i] = at;
-		at += part_room(session_parts[i]->size);
-	}
+	place_states(s, sizeof(*s), s->parts, STATE(size));
 	PARTS_CALL(create, s);
+}
+
+size_t session_parts_turn_size(void)
+{
+	return states_size(sizeof(struct session_turn), STATE(turn_size));
+}
+
+void session_parts_place_turn(struct session_turn *t)
+{
+	place_states(t, sizeof(*t), t->parts, STATE(turn_size));
+}
+
+size_t store_parts_size(void)
+{
+	return states_size(sizeof(struct session_store), STATE(store_size));
+}
+
+void store_parts_place(struct session_store *st)
+{
+	place_states(st, sizeof(*st), st->parts, STATE(store_size));
 }
 
 int session_parts_place(struct session *s, const struct session_params *p,
@@ -67,48 +135,7 @@ unsigned session_parts_rules_need(const struct session *s)
 {
 	unsigned need = 0;
 
-	for (size_t i = 0; i < session_parts_count; i++)
-		if (session_parts[i]->rules_need)
-			need |= session_parts[i]->rules_need(s);
+	for (const struct session_part *const *p = PARTS_WITH(rules_need); *p; p++)
+		need |= (*p)->rules_need(s);
 	return need;
-}
-
-size_t session_parts_turn_size(void)
-{
-	size_t size = parts_begin(sizeof(struct session_turn));
-
-	for (size_t i = 0; i < session_parts_count; i++)
-		size += part_room(session_parts[i]->turn_size);
-	return size;
-}
-
-void session_parts_place_turn(struct session_turn *t)
-{
-	char *at = (char *)t + parts_begin(sizeof(*t));
-
-	for (size_t i = 0; i < session_parts_count; i++) {
-		t->parts[i] = at;
-		at += part_room(session_parts[i]->turn_size);
-	}
-}
-
-/* --- the store ------------------------------------------------------------------------------------------ */
-
-size_t store_parts_size(void)
-{
-	size_t size = parts_begin(sizeof(struct session_store));
-
-	for (size_t i = 0; i < session_parts_count; i++)
-		size += part_room(session_parts[i]->store_size);
-	return size;
-}
-
-void store_parts_place(struct session_store *st)
-{
-	char *at = (char *)st + parts_begin(sizeof(*st));
-
-	for (size_t i = 0; i < session_parts_count; i++) {
-		st->parts[i] = at;
-		at += part_room(session_parts[i]->store_size);
-	}
 }

@@ -263,21 +263,24 @@ struct session_part {
 extern const struct session_part *const session_parts[];
 extern const size_t session_parts_count;
 
+/* The parts that have the hook at that offset, in order, with NULL at the end. Found once, and kept. */
+const struct session_part *const *session_parts_with(size_t hook);
+
+#define PARTS_WITH(hook) session_parts_with(offsetof(struct session_part, hook))
 /* Calls a hook of all parts that have it, with these arguments. */
 #define PARTS_CALL(hook, ...)                                                                      \
 	do {                                                                                       \
-		for (size_t i_ = 0; i_ < session_parts_count; i_++)                                \
-			if (session_parts[i_]->hook)                                               \
-				session_parts[i_]->hook(__VA_ARGS__);                              \
+		for (const struct session_part *const *p_ = PARTS_WITH(hook); *p_; p_++)           \
+			(*p_)->hook(__VA_ARGS__);                                                  \
 	} while (0)
 /* The first answer that is not 0, false or NULL; the parts after it are not called. */
 #define PARTS_FIRST(hook, ...)                                                                     \
 	({                                                                                         \
 		__typeof__(session_parts[0]->hook(__VA_ARGS__)) answer_ = 0;                       \
                                                                                                    \
-		for (size_t i_ = 0; !answer_ && i_ < session_parts_count; i_++)                    \
-			if (session_parts[i_]->hook)                                               \
-				answer_ = session_parts[i_]->hook(__VA_ARGS__);                    \
+		for (const struct session_part *const *p_ = PARTS_WITH(hook); !answer_ && *p_;     \
+		     p_++)                                                                         \
+			answer_ = (*p_)->hook(__VA_ARGS__);                                        \
 		answer_;                                                                           \
 	})
 

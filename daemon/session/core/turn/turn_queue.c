@@ -250,10 +250,8 @@ static void fail_prompt(struct session *s, const struct err *e)
 /* As the client gave it, unless a part adds to it. */
 static struct slice prompt_meta(const struct session_turn *t, struct buf *b)
 {
-	for (size_t i = 0; i < session_parts_count; i++) {
-		struct slice meta = session_parts[i]->prompt_meta ?
-					    session_parts[i]->prompt_meta(t, b) :
-					    SLICE_NONE;
+	for (const struct session_part *const *p = PARTS_WITH(prompt_meta); *p; p++) {
+		struct slice meta = (*p)->prompt_meta(t, b);
 
 		if (meta.n)
 			return meta;
