@@ -51,10 +51,7 @@ struct grant *grant_unref(struct grant *g)
 		return NULL;
 	for (size_t i = 0; i < g->nsessions; i++)
 		free(g->sessions[i]);
-	free(g->sessions);
-	free(g->ceiling);
-	free(g->id);
-	free(g);
+	free_each(g->sessions, g->ceiling, g->id, g);
 	return NULL;
 }
 

@@ -25,10 +25,7 @@ struct token *token_free(struct token *t)
 		return NULL;
 	for (size_t i = 0; i < t->nsessions; i++)
 		free(t->sessions[i]);
-	free(t->sessions);
-	free(t->id);
-	free(t->label);
-	free(t->ceiling);
+	free_each(t->sessions, t->id, t->label, t->ceiling);
 	grant_unref(t->grant);
 	list_del(&t->link);
 	secret_wipe(&t->digest, sizeof(t->digest));

@@ -64,8 +64,7 @@ struct tokens *tokens_free(struct tokens *t)
 	token_list_free(&t->list);
 	token_list_free(&t->ended);
 	secret_wipe(&t->claim, sizeof(t->claim));
-	free(t->path);
-	free(t);
+	free_each(t->path, t);
 	return NULL;
 }
 

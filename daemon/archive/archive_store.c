@@ -180,9 +180,7 @@ struct archive_store *archive_store_close(struct archive_store *s)
 	loop_timer_cancel(&s->tidy);
 	list_each(e, &s->lru, struct stored, lru)
 		stored_free(s, e);
-	free(s->dir);
-	free(s->baked);
-	free(s);
+	free_each(s->dir, s->baked, s);
 	return NULL;
 }
 

@@ -396,8 +396,6 @@ struct upload_thread *upload_thread_free(struct upload_thread *w)
 	closep(&w->fd);
 	pthread_cond_destroy(&w->cond);
 	pthread_mutex_destroy(&w->mutex);
-	free(w->part);
-	free(w->whole);
-	free(w);
+	free_each(w->part, w->whole, w);
 	return NULL;
 }

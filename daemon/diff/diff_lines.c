@@ -172,8 +172,7 @@ static void number_lines(struct classes *c, struct line_side *s, int which)
 
 static void classes_done(struct classes *c)
 {
-	free(c->row);
-	free(c->slot);
+	free_each(c->row, c->slot);
 }
 
 /* The seed: the 16 random bytes that the kernel gives every process. */

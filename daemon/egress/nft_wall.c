@@ -314,8 +314,7 @@ struct nft_hold *nft_hold_drop(struct nft_hold *h)
 	list_del(&h->link);
 	advance_soon(h->wall);
 	egress_rules_free(h->network);
-	free(h->ways);
-	free(h);
+	free_each(h->ways, h);
 	return NULL;
 }
 
@@ -370,8 +369,7 @@ struct nft_wall *nft_wall_free(struct nft_wall *w)
 	loop_task_cancel(&w->task);
 	nft_elements_done(&w->have);
 	nft_elements_done(&w->next);
-	free(w->ports);
-	free(w);
+	free_each(w->ports, w);
 	return NULL;
 }
 

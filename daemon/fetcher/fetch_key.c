@@ -67,9 +67,7 @@ struct fetch_key *fetch_key_free(struct fetch_key *k)
 	k->fetcher->nkeys--;
 	list_del(&k->link);
 	locked_text_unref(k->value);
-	free(k->name);
-	free(k->prefix);
-	free(k);
+	free_each(k->name, k->prefix, k);
 	return NULL;
 }
 

@@ -157,8 +157,6 @@ struct file_watch *file_watch_free(struct file_watch *w)
 		loop_io_set(w->io.loop, &w->io, 0);
 		close(w->io.fd);
 	}
-	free(w->dir);
-	free(w->name);
-	free(w);
+	free_each(w->dir, w->name, w);
 	return NULL;
 }

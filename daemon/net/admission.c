@@ -72,9 +72,7 @@ struct admission *admission_free(struct admission *g)
 	secret_wipe(&g->token, sizeof(g->token));
 	secret_wipe(&g->file, sizeof(g->file));
 	grant_unref(g->own);
-	free(g->hosts);
-	free(g->origins);
-	free(g);
+	free_each(g->hosts, g->origins, g);
 	return NULL;
 }
 

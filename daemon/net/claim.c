@@ -50,9 +50,7 @@ struct claim_desk *claim_desk_free(struct claim_desk *k)
 	if (!k)
 		return NULL;
 	locked_text_unref(k->webhooks);
-	free(k->settings);
-	free(k->sandbox_id);
-	free(k);
+	free_each(k->settings, k->sandbox_id, k);
 	return NULL;
 }
 

@@ -253,8 +253,7 @@ static void claim_ask_free(struct http_sink *base)
 	claim_request_done(&a->claim);
 	buf_done(&a->body);
 	secret_wipe(a->token, strlen(a->token));
-	free(a->token);
-	free(a);
+	free_each(a->token, a);
 }
 
 static void on_body_late(void *ctx)

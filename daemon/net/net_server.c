@@ -172,8 +172,7 @@ struct net_server *net_server_free(struct net_server *n)
 		lws_context_destroy(n->context);
 	/* Destroying the context ends the watches of all sockets, which are in this epoll set. */
 	socket_wait_close(n);
-	free(n->batch);
-	free(n);
+	free_each(n->batch, n);
 	return NULL;
 }
 

@@ -26,8 +26,7 @@ static void lane_free(struct lane *lane)
 {
 	list_del(&lane->same);
 	list_del(&lane->link);
-	free(lane->session);
-	free(lane);
+	free_each(lane->session, lane);
 }
 
 void lanes_done(struct lanes *l)

@@ -286,9 +286,7 @@ struct outbox *outbox_free(struct outbox *o)
 	for (size_t i = 0; i < o->n; i++)
 		receiver_free(o->receivers[i]);
 	telemetry_free(o->telemetry);
-	free(o->dir);
-	free(o->incarnation);
-	free(o);
+	free_each(o->dir, o->incarnation, o);
 	return NULL;
 }
 

@@ -412,10 +412,7 @@ static struct spool *spool_free(struct spool *s)
 		close(s->files[i].fd);
 	free(s->files);
 	buf_done(&s->out);
-	free(s->dir);
-	free(s->sandbox);
-	free(s->events);
-	free(s);
+	free_each(s->dir, s->sandbox, s->events, s);
 	return NULL;
 }
 

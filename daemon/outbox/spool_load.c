@@ -58,8 +58,7 @@ static void spool_load_take_head(struct spool_loading *l, const struct spool_rec
 	}
 	l->headed = true;
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)MIN(r->spool.n, sizeof(s->id) - 1), r->spool.p);
-	free(s->sandbox);
-	free(s->events);
+	free_each(s->sandbox, s->events);
 	s->sandbox = xstrndup(r->sandbox.p, r->sandbox.n);
 	s->events = xstrndup(r->events.p, r->events.n);
 }

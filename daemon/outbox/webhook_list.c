@@ -355,8 +355,7 @@ int webhook_list_read(const char *path, const char *allow, struct webhook_list *
 
 void webhook_done(struct webhook *w)
 {
-	free(w->id);
-	free(w->host);
+	free_each(w->id, w->host);
 	locked_text_unref(w->url);
 	for (size_t i = 0; i < w->nsecrets; i++)
 		locked_text_unref(w->secrets[i]);

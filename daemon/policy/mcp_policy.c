@@ -35,8 +35,7 @@ struct mcp_policy *mcp_policy_free(struct mcp_policy *r)
 		policy_rules_done(&r->v[i].tools);
 		free(r->v[i].name);
 	}
-	free(r->v);
-	free(r);
+	free_each(r->v, r);
 	return NULL;
 }
 

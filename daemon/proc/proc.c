@@ -390,8 +390,7 @@ struct proc *proc_free(struct proc *p)
 	measure_close(&p->measure);
 	buf_done(&p->in_buf);
 	lines_done(&p->lines);
-	free(p->session);
-	free(p);
+	free_each(p->session, p);
 	return NULL;
 }
 

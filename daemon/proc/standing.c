@@ -234,10 +234,8 @@ void standing_done(struct standing *s)
 		standing_run_free(run);
 	}
 	s->run = NULL;
-	free(TAKE_PTR(s->program));
-	free(TAKE_PTR(s->user));
-	free(TAKE_PTR(s->agent_user));
-	free(TAKE_PTR(s->argument));
+	free_each(TAKE_PTR(s->program), TAKE_PTR(s->user), TAKE_PTR(s->agent_user),
+		  TAKE_PTR(s->argument));
 }
 
 /* --- its user -------------------------------------------------------------------------------------------- */

@@ -244,10 +244,8 @@ struct skill_walk {
 
 static void skill_walk_done(struct skill_walk *w)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		free(w->entries[i].path);
-		free(w->entries[i].target);
-	}
+	for (size_t i = 0; i < w->n; i++)
+		free_each(w->entries[i].path, w->entries[i].target);
 	free(w->entries);
 }
 

@@ -25,23 +25,17 @@ static void skill_done(struct skill *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
-	for (size_t i = 0; i < s->nmetadata; i++) {
-		free(s->metadata[i].key);
-		free(s->metadata[i].value);
-	}
+	for (size_t i = 0; i < s->nmetadata; i++)
+		free_each(s->metadata[i].key, s->metadata[i].value);
 	for (size_t i = 0; i < s->nunknown; i++)
 		free(s->unknown[i]);
-	free(s->metadata);
-	free(s->unknown);
+	free_each(s->metadata, s->unknown);
 }
 
 void skill_report_done(struct skill_report *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		free(r->findings[i].field);
-		free(r->findings[i].path);
-		free(r->findings[i].message);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		free_each(r->findings[i].field, r->findings[i].path, r->findings[i].message);
 	free(r->findings);
 	skill_done(&r->skill);
 	memset(r, 0, sizeof(*r));

@@ -44,8 +44,7 @@ struct ignore *ignore_new(void)
 
 static void level_done(struct ignore_level *l)
 {
-	free(l->text);
-	free(l->patterns);
+	free_each(l->text, l->patterns);
 	*l = (struct ignore_level){ 0 };
 }
 

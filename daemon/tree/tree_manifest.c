@@ -62,8 +62,7 @@ void manifest_init(struct manifest *m, size_t max)
 
 void manifest_done(struct manifest *m)
 {
-	free(m->v);
-	free(m->heads);
+	free_each(m->v, m->heads);
 	buf_done(&m->names);
 	*m = (struct manifest){ 0 };
 }

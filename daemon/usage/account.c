@@ -138,9 +138,7 @@ void account_done(struct account *a)
 {
 	for (size_t i = 0; i < a->ntools; i++)
 		free(a->tools[i].name);
-	free(a->tools);
-	free(a->model);
-	free(a->provider);
+	free_each(a->tools, a->model, a->provider);
 	memset(a, 0, sizeof(*a));
 }
 

@@ -36,8 +36,7 @@ static void derive_free(struct derive *d)
 	if (d->made)
 		unlink(d->made);
 	helper_job_free(d->helper);
-	free(d->made);
-	free(d);
+	free_each(d->made, d);
 }
 
 static enum archive_format format_of(const char *path)

@@ -186,8 +186,6 @@ struct helper_job *helper_job_free(struct helper_job *h)
 	if (!h)
 		return NULL;
 	proc_free(h->proc);
-	free(h->report);
-	free(h->word);
-	free(h);
+	free_each(h->report, h->word, h);
 	return NULL;
 }

@@ -485,13 +485,9 @@ struct materialize *materialize_free(struct materialize *m)
 	proc_group_unref(m->group);
 	for (size_t i = 0; i < PART_MAX; i++) {
 		workspaces_release(m->ws, &m->parts[i].claim);
-		free(m->parts[i].target);
-		free(m->parts[i].report);
+		free_each(m->parts[i].target, m->parts[i].report);
 		buf_done(&m->parts[i].job);
 	}
-	free(m->instructions_file);
-	free(m->prefix);
-	free(m->refusal);
-	free(m);
+	free_each(m->instructions_file, m->prefix, m->refusal, m);
 	return NULL;
 }

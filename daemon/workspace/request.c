@@ -365,11 +365,7 @@ void request_done(struct request *r)
 {
 	for (size_t i = 0; i < r->nskills; i++)
 		free(r->skills[i].name);
-	free(r->skills);
-	free(r->remove_skills);
-	free(r->into);
-	free(r->instructions);
-	free(r->files);
+	free_each(r->skills, r->remove_skills, r->into, r->instructions, r->files);
 	*r = (struct request){ .baseline = -1 };
 }
 

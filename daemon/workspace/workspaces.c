@@ -349,8 +349,7 @@ static void chore_ended(void *ctx, struct slice report _unused_, const struct er
 	list_del(&c->link);
 	c->ws->idle(c->ws->ctx);
 	buf_done(&c->job);
-	free(c->path);
-	free(c);
+	free_each(c->path, c);
 }
 
 static const struct helper_job_events chore_events = { NULL, chore_ended };

@@ -131,9 +131,7 @@ static void hosted_set_delete(struct hosted_set *set)
 	/* After the servers, which borrow the secrets and their entries. */
 	secrets_done(&set->secrets);
 	mcpfile_done(&set->file);
-	free(set->path);
-	free(set->session);
-	free(set);
+	free_each(set->path, set->session, set);
 }
 
 static void hosted_set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx)

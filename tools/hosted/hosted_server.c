@@ -286,14 +286,10 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 	loop_timer_cancel(&s->timer);
 	hosted_transport_done(&s->transport);
 	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
-	free((void *)(uintptr_t)s->config.cwd);
-	free((void *)(uintptr_t)s->config.mark);
-	free((void *)(uintptr_t)s->config.session);
+	free_each((void *)(uintptr_t)s->config.cwd, (void *)(uintptr_t)s->config.mark,
+		  (void *)(uintptr_t)s->config.session);
 	proc_bounds_drop(&s->config.bounds);
-	free(s->revision);
-	free(s->title);
-	free(s->version);
-	free(s);
+	free_each(s->revision, s->title, s->version, s);
 	return NULL;
 }
 

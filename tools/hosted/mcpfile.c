@@ -180,10 +180,8 @@ static void warn_beside(struct mcpfile *f, struct slice text)
 
 static void pairs_done(struct mcpfile_pairs *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->at[i].name);
-		free(p->at[i].value);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		free_each(p->at[i].name, p->at[i].value);
 	free(p->at);
 }
 
@@ -298,8 +296,7 @@ static void entry_done(struct mcpfile_entry *e)
 {
 	free(e->name);
 	strv_free(e->argv);
-	free(e->cwd);
-	free(e->url);
+	free_each(e->cwd, e->url);
 	pairs_done(&e->env);
 	pairs_done(&e->headers);
 }
@@ -310,7 +307,6 @@ void mcpfile_done(struct mcpfile *f)
 		entry_done(&f->entries[i]);
 	for (size_t i = 0; i < f->nissues; i++)
 		free(f->issues[i].entry);
-	free(f->entries);
-	free(f->issues);
+	free_each(f->entries, f->issues);
 	*f = (struct mcpfile){ 0 };
 }

@@ -128,9 +128,6 @@ void front_heartbeat_end(struct front_request *x)
 	if (!p)
 		return;
 	loop_timer_cancel(&p->timer);
-	free((char *)p->token.raw.p);
-	free(p->message);
-	free(p->total);
-	free(p);
+	free_each((char *)p->token.raw.p, p->message, p->total, p);
 	x->heartbeat = NULL;
 }

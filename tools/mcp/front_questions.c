@@ -96,8 +96,7 @@ static void front_question_free(struct front_question *a)
 {
 	list_del(&a->link);
 	rpc_calls_drop(&a->x->front->asks, a->id);
-	free(a->key);
-	free(a);
+	free_each(a->key, a);
 }
 
 static void front_question_withdraw(const struct front_question *a)

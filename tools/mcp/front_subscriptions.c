@@ -47,9 +47,7 @@ static void drop_watch(struct front_subscriptions *l, struct watched_resource *w
 {
 	list_del(&w->link);
 	l->watching--;
-	free(w->raw);
-	free(w->uri);
-	free(w);
+	free_each(w->raw, w->uri, w);
 }
 
 static void add_watch(struct front_subscriptions *l, struct slice raw, char *uri)

@@ -153,10 +153,7 @@ void front_request_free(struct front_request *x)
 	if (x->params)
 		f->held -= strlen(x->params);
 	buf_done(&x->answers);
-	free(x->params);
-	free(x->state);
-	free(x->id);
-	free(x);
+	free_each(x->params, x->state, x->id, x);
 }
 
 void front_request_begin(const struct front_request *x, struct buf *b, const char *member,
@@ -384,10 +381,7 @@ struct mcp_front *mcp_front_free(struct mcp_front *f)
 		front_request_free(list_first(&f->open, struct front_request, link));
 	rpc_calls_done(&f->asks);
 	front_subscriptions_done(f);
-	free(f->client_capabilities);
-	free(f->client_info);
-	free(f->server_capabilities);
-	free(f);
+	free_each(f->client_capabilities, f->client_info, f->server_capabilities, f);
 	return NULL;
 }
 

@@ -147,9 +147,7 @@ static void session_servers_free(struct session_servers *v)
 	secret_wipe(v->key, sizeof(v->key));
 	if (v->place)
 		rmdir(v->place);
-	free(v->place);
-	free(v->socket);
-	free(v);
+	free_each(v->place, v->socket, v);
 }
 
 /* --- session/parts/mcp/mcp_servers.h ---------------------------------------------------------- */
@@ -350,10 +348,6 @@ struct relay *relay_free(struct relay *r)
 	relay_remotes_free(&r->leaving);
 	proxies_free(r, &r->proxies);
 	harness_plan_free_environ(r->env);
-	free(r->run_dir);
-	free(r->self);
-	free(r->root);
-	free(r->state);
-	free(r);
+	free_each(r->run_dir, r->self, r->root, r->state, r);
 	return NULL;
 }

@@ -116,8 +116,7 @@ struct relay_process *relay_process_free(struct relay_process *c)
 		return NULL;
 	start_pace_cancel(&c->pace);
 	mcp_stdio_free(c->server);
-	free(c->setup);
-	free(c);
+	free_each(c->setup, c);
 	return NULL;
 }
 

@@ -165,9 +165,7 @@ void proxies_free(struct relay *r, struct list *proxies)
 		if (r->gone)
 			r->gone(r->gone_ctx, &p->backend);
 		list_del(&p->link);
-		free(p->name);
-		free(p->session);
-		free(p);
+		free_each(p->name, p->session, p);
 	}
 }
 

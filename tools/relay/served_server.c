@@ -325,11 +325,7 @@ struct served_server *served_server_free(struct served_server *o)
 	if (o->own)
 		mcp_backend_free(o->inner);
 	list_del(&o->link);
-	free(o->name);
-	free(o->delivered);
-	free(o->renamed);
-	free(o->omitted);
-	free(o);
+	free_each(o->name, o->delivered, o->renamed, o->omitted, o);
 	return NULL;
 }
 

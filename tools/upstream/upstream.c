@@ -27,9 +27,7 @@ static void upstream_call_free(struct upstream_call *c)
 	buf_done(&c->params);
 	buf_done(&c->result);
 	buf_done(&c->error);
-	free(c->method);
-	free(c->who);
-	free(c);
+	free_each(c->method, c->who, c);
 }
 
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error)

@@ -56,8 +56,7 @@ static void config_free(struct mcp_stdio_config *c)
 	free((void *)(uintptr_t)c->name);
 	strv_free((char **)(uintptr_t)c->argv);
 	strv_free((char **)(uintptr_t)c->env);
-	free((void *)(uintptr_t)c->cwd);
-	free((void *)(uintptr_t)c->session);
+	free_each((void *)(uintptr_t)c->cwd, (void *)(uintptr_t)c->session);
 	proc_bounds_drop(&c->bounds);
 	if (c->data > 0)
 		close(c->data);

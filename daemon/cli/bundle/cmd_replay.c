@@ -304,10 +304,6 @@ int cmd_bundle_replay(const struct config *c)
 		loop_free(r.loop);
 	lines_done(&r.lines);
 	buf_done(&r.record);
-	free(r.line);
-	free(r.asked);
-	free(r.id);
-	free(r.cwd);
-	free(r.title);
+	free_each(r.line, r.asked, r.id, r.cwd, r.title);
 	return code;
 }

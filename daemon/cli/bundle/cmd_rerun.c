@@ -126,8 +126,7 @@ static void forget_turn(struct rerun *r)
 	loop_timer_cancel(&r->patience);
 	r->cancelling = r->cancelled = false;
 	buf_reset(&r->ended.said);
-	free(TAKE_PTR(r->ended.stop_reason));
-	free(TAKE_PTR(r->ended.error));
+	free_each(TAKE_PTR(r->ended.stop_reason), TAKE_PTR(r->ended.error));
 }
 
 static void on_workspace_compared(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)

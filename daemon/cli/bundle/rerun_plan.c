@@ -41,9 +41,7 @@ static void turn_free(struct rerun_turn *t)
 	list_del(&t->link);
 	buf_done(&t->prompt);
 	buf_done(&t->said);
-	free(t->stop_reason);
-	free(t->error);
-	free(t);
+	free_each(t->stop_reason, t->error, t);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------- */
@@ -242,11 +240,7 @@ void rerun_plan_done(struct rerun_plan *p)
 	buf_done(&p->session);
 	buf_done(&p->answers);
 	buf_done(&p->servers);
-	free(p->cwd);
-	free(p->harness);
-	free(p->model);
-	free(p->state);
-	free(p->no_state);
+	free_each(p->cwd, p->harness, p->model, p->state, p->no_state);
 }
 
 /* Settings that session/new takes as a bundle has them. What names programs, addresses or secrets of then is left out. */

@@ -198,6 +198,5 @@ void rerun_result_done(struct rerun_result *r)
 {
 	buf_done(&r->turn_list);
 	buf_done(&r->differences);
-	free(r->state);
-	free(r->no_state);
+	free_each(r->state, r->no_state);
 }

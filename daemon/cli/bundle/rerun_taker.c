@@ -46,11 +46,7 @@ static void taken_call_free(struct taken_call *c)
 {
 	list_del(&c->link);
 	buf_done(&c->body);
-	free(c->id);
-	free(c->request);
-	free(c->method);
-	free(c->path);
-	free(c);
+	free_each(c->id, c->request, c->method, c->path, c);
 }
 
 void rerun_taker_done(struct rerun_taker *t)

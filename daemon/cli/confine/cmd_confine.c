@@ -110,8 +110,7 @@ static void try_home_remove(struct try_home *h)
 {
 	if (h->dir)
 		file_remove_tree(h->dir);
-	free(h->dir);
-	free(h->tmp);
+	free_each(h->dir, h->tmp);
 	harness_plan_free_environ(h->env);
 }
 

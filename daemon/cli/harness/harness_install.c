@@ -43,8 +43,7 @@ static void placing_done(struct placing *p)
 {
 	if (p->place)
 		file_remove_tree(p->place);
-	free(p->place);
-	free(p->target);
+	free_each(p->place, p->target);
 	closep(&p->lock);
 }
 

@@ -357,8 +357,7 @@ static int load_prompt(struct prompt_run *r, struct err *e)
 static void run_done(struct prompt_run *r)
 {
 	client_done(&r->client);
-	free(r->prompt);
-	free(r->stop_reason);
+	free_each(r->prompt, r->stop_reason);
 	buf_done(&r->text);
 	buf_done(&r->error);
 	buf_done(&r->usage);

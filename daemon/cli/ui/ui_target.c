@@ -191,8 +191,6 @@ int ui_target_read(struct ui_target *t, const char *url, struct slice token, con
 void ui_target_done(struct ui_target *t)
 {
 	secret_buf_done(&t->fields);
-	free(t->host);
-	free(t->authority);
-	free(t->base);
+	free_each(t->host, t->authority, t->base);
 	*t = (struct ui_target){ 0 };
 }

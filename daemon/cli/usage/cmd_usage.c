@@ -86,8 +86,7 @@ static void turn_done(struct usage_turn *t)
 {
 	for (size_t i = 0; i < TEXTS; i++)
 		free(t->text[i]);
-	free(t->error);
-	free(t->currency);
+	free_each(t->error, t->currency);
 }
 
 /* --- totals ----------------------------------------------------------------------------------------------- */
@@ -133,8 +132,7 @@ static void total_done(struct total *t)
 {
 	for (size_t i = 0; i < t->ncosts; i++)
 		free(t->costs[i].currency);
-	free(t->costs);
-	free(t->name);
+	free_each(t->costs, t->name);
 }
 
 /* A sum that lacks some turns is marked: absent is not 0. */

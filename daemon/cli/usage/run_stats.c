@@ -454,15 +454,9 @@ static void tallies_done(struct tallies *t)
 
 static void group_done(struct group *g)
 {
-	for (size_t i = 0; i < g->ncosts; i++) {
-		free(g->costs[i].currency);
-		free(g->costs[i].amounts.v);
-	}
-	free(g->costs);
-	free(g->tokens.v);
-	free(g->input.v);
-	free(g->output.v);
-	free(g->millis.v);
+	for (size_t i = 0; i < g->ncosts; i++)
+		free_each(g->costs[i].currency, g->costs[i].amounts.v);
+	free_each(g->costs, g->tokens.v, g->input.v, g->output.v, g->millis.v);
 	tallies_done(&g->stops);
 	tallies_done(&g->failures);
 	keys_free(g->key);
@@ -475,7 +469,6 @@ struct run_stats *run_stats_free(struct run_stats *s)
 	group_done(&s->all);
 	for (size_t i = 0; i < s->n; i++)
 		group_done(&s->groups[i]);
-	free(s->groups);
-	free(s);
+	free_each(s->groups, s);
 	return NULL;
 }

@@ -418,11 +418,7 @@ int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct
 
 void patch_file_done(struct patch_file *f)
 {
-	free(f->from);
-	free(f->to);
-	free(f->other_from);
-	free(f->other_to);
-	free(f->hunks);
+	free_each(f->from, f->to, f->other_from, f->other_to, f->hunks);
 	*f = (struct patch_file){ 0 };
 }
 

@@ -225,12 +225,9 @@ struct egress_rules *egress_rules_free(struct egress_rules *r)
 {
 	if (!r)
 		return NULL;
-	for (unsigned i = 0; i < r->n; i++) {
-		free(r->entries[i].host);
-		free(r->entries[i].ports);
-	}
-	free(r->entries);
-	free(r);
+	for (unsigned i = 0; i < r->n; i++)
+		free_each(r->entries[i].host, r->entries[i].ports);
+	free_each(r->entries, r);
 	return NULL;
 }
 

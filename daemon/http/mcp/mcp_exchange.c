@@ -23,13 +23,9 @@ static void mcp_exchange_free(struct mcp_exchange *x)
 	mcp_events_done(&x->events);
 	buf_done(&x->in);
 	buf_done(&x->body);
-	free(x->version);
-	free(x->method);
-	free(x->name);
-	free(x->session_id);
+	free_each(x->version, x->method, x->name, x->session_id);
 	trace_context_done(&x->trace);
-	free(x->id);
-	free(x);
+	free_each(x->id, x);
 }
 
 static bool mcp_exchange_is_settled(const struct mcp_exchange *x)

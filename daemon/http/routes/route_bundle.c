@@ -28,8 +28,7 @@ static void on_bundle_over(struct helper_body *b)
 	struct bundle_export *x = container_of(b, struct bundle_export, body);
 
 	bundle_cut_free(x->cut);
-	free(x->session_id);
-	free(x);
+	free_each(x->session_id, x);
 }
 
 static struct proc_group *bundle_group_of(const struct bundle_export *x)
@@ -81,8 +80,7 @@ void http_get_bundle(const struct http_call *c, struct http_reply *ret)
 		return;
 	}
 	http_reply_error(ret, strcmp(e.reason, "TOO_MANY") == 0 ? 503 : 500, e.reason, e.msg);
-	free(x->session_id);
-	free(x);
+	free_each(x->session_id, x);
 }
 
 /* --- import --------------------------------------------------------------------------------------------------- */
@@ -160,8 +158,7 @@ static void taking_free(struct http_sink *base)
 	struct bundle_taking *t = container_of(base, struct bundle_taking, sink);
 
 	bundle_import_free(t->import);
-	free(t->id);
-	free(t);
+	free_each(t->id, t);
 }
 
 static const struct http_sink_ops ops = { bundle_take, route_bundle_check, route_bundle_check,

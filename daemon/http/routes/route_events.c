@@ -187,8 +187,7 @@ static void event_stream_free(struct http_stream *base)
 	loop_timer_cancel(&s->quiet);
 	reader_detach(&s->reader);
 	buf_done(&s->rest);
-	free(s->session_id);
-	free(s);
+	free_each(s->session_id, s);
 }
 
 static const struct http_stream_ops ops = { .fill = events_fill, .free = event_stream_free };

@@ -48,8 +48,7 @@ struct workspace_export {
 
 static void export_free(struct workspace_export *x)
 {
-	free(x->session_id);
-	free(x);
+	free_each(x->session_id, x);
 }
 
 static void on_export_over(struct helper_body *b)

@@ -122,8 +122,7 @@ static void usage_stream_free(struct http_stream *base)
 {
 	struct usage_stream *s = container_of(base, struct usage_stream, base);
 
-	free(s->session);
-	free(s);
+	free_each(s->session, s);
 }
 
 static const struct http_stream_ops ops = { .fill = usage_fill, .free = usage_stream_free };

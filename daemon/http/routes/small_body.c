@@ -42,8 +42,7 @@ static void small_body_free(struct http_sink *base)
 	struct small_body *b = container_of(base, struct small_body, base);
 
 	buf_done(&b->text);
-	free(b->param);
-	free(b);
+	free_each(b->param, b);
 }
 
 static const struct http_sink_ops ops = { small_body_take, small_body_end, small_body_end,

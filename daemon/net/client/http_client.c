@@ -92,11 +92,7 @@ struct http_client *http_client_free(struct http_client *c)
 	buf_done(&c->in);
 	if (c->authorization)
 		secret_wipe(c->authorization, strlen(c->authorization));
-	free(c->authorization);
-	free(c->host);
-	free(c->port);
-	free(c->socket);
-	free(c);
+	free_each(c->authorization, c->host, c->port, c->socket, c);
 	return NULL;
 }
 

@@ -265,8 +265,6 @@ struct ws_client *ws_client_free(struct ws_client *w)
 	buf_done(&w->in);
 	if (w->header)
 		secret_wipe(w->header, strlen(w->header));
-	free(w->header);
-	free(w->url);
-	free(w);
+	free_each(w->header, w->url, w);
 	return NULL;
 }

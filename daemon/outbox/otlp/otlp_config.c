@@ -430,12 +430,10 @@ int otlp_config_read(struct otlp_config *ret, otlp_getenv getenv_, otlp_warned w
 void otlp_config_done(struct otlp_config *c)
 {
 	for (int s = 0; s < OTLP_SIGNALS; s++) {
-		free(c->to[s].url);
-		free(c->to[s].host);
+		free_each(c->to[s].url, c->to[s].host);
 		locked_text_unref(c->to[s].headers);
 	}
-	free(c->service);
-	free(c->attributes);
+	free_each(c->service, c->attributes);
 	*c = (struct otlp_config){ .service = NULL };
 }
 

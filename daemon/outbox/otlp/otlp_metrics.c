@@ -264,10 +264,8 @@ struct measures *measures_new(void)
 
 static void series_done(struct series *s)
 {
-	for (size_t i = 0; i < MEASURED_LABELS; i++) {
-		free(s->names[i]);
-		free(s->values[i]);
-	}
+	for (size_t i = 0; i < MEASURED_LABELS; i++)
+		free_each(s->names[i], s->values[i]);
 }
 
 struct measures *measures_free(struct measures *m)

@@ -407,7 +407,6 @@ struct telemetry *telemetry_free(struct telemetry *t)
 		otlp_sender_free(t->senders[s]);
 	measures_free(t->measures);
 	otlp_config_done(&t->cfg);
-	free(t->incarnation);
-	free(t);
+	free_each(t->incarnation, t);
 	return NULL;
 }

@@ -62,8 +62,7 @@ void cgroup_view_read(const char *root, struct cgroup_view *ret)
 
 void cgroup_view_done(struct cgroup_view *v)
 {
-	free(v->own);
-	free(v->mounts);
+	free_each(v->own, v->mounts);
 }
 
 /* Our own path in the hierarchy: a line "number:controllers:path"; that of v2 names none. */

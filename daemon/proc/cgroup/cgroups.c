@@ -46,8 +46,7 @@ static const char *const controllers[CGROUP_LIMITS] = {
 
 static void cgroup_tree_done(struct cgroup_tree *t)
 {
-	free(t->parent);
-	free(t->path);
+	free_each(t->parent, t->path);
 	closep(&t->lock);
 }
 

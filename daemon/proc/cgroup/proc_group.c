@@ -271,8 +271,7 @@ struct proc_group *proc_group_unref(struct proc_group *g)
 {
 	if (!g || --g->refs)
 		return NULL;
-	free(g->name);
-	free(g);
+	free_each(g->name, g);
 	return NULL;
 }
 

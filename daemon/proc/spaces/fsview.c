@@ -23,8 +23,7 @@ struct fsview *fsview_new(void)
 
 static void place_done(struct fsview_place *p)
 {
-	free(p->path);
-	free(p->source);
+	free_each(p->path, p->source);
 }
 
 struct fsview *fsview_free(struct fsview *v)

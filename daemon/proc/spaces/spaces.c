@@ -405,8 +405,7 @@ struct spaces *spaces_unref(struct spaces *s)
 	closep(&s->pidfd);
 	closep(&s->mounts);
 	list_del(&s->link);
-	free(s->session);
-	free(s);
+	free_each(s->session, s);
 	return NULL;
 }
 

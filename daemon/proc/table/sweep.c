@@ -50,9 +50,7 @@ static void scan_drop(struct sweep_scan *c)
 	for (size_t i = 0; i < c->nown; i++)
 		free(c->own[i].session);
 	close(c->event);
-	free(c->targets);
-	free(c->own);
-	free(c);
+	free_each(c->targets, c->own, c);
 }
 
 static void *scan_run(void *arg)

@@ -225,8 +225,7 @@ void bundle_manifest_done(struct bundle_manifest *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		free(m->files[i].path);
-	free(m->files);
-	free(m->session_id);
+	free_each(m->files, m->session_id);
 	*m = (struct bundle_manifest){ 0 };
 }
 

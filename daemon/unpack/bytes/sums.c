@@ -197,10 +197,7 @@ static void sums_free(struct sums *s)
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->given);
 	pthread_cond_destroy(&s->taken);
-	free(s->mine);
-	free(s->theirs);
-	free(s->done);
-	free(s);
+	free_each(s->mine, s->theirs, s->done, s);
 }
 
 struct sums *sums_start(struct seed *seed)

@@ -152,10 +152,7 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 	held_done(&p.staged);
 	closep(&tree);
 	manifest_done(&none);
-	free(p.was);
-	free(p.is);
-	free(p.old_order);
-	free(p.new_order);
+	free_each(p.was, p.is, p.old_order, p.new_order);
 	return r < 0 ? commit_error(e, r, p.path) : 0;
 }
 

@@ -188,8 +188,7 @@ int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, stru
 		r = copy_all(&k, max);
 	if (r == 0)
 		r = write_base(&k, copy >= 0, base);
-	free(k.there);
-	free(k.digests);
+	free_each(k.there, k.digests);
 	held_done(&k.from);
 	held_done(&k.to);
 	draft_tree_done(&tree);

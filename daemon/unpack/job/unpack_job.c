@@ -156,10 +156,7 @@ static int job_source(struct unpack_job *j, struct jval v, struct err *e)
 	j->skills = raw.skill;
 	if (r == 0)
 		r = source_check(&j->sources[j->n - 1], &raw, prefix, e);
-	free(raw.digest);
-	free(raw.format);
-	free(raw.text);
-	free(raw.base64);
+	free_each(raw.digest, raw.format, raw.text, raw.base64);
 	return r;
 }
 
@@ -255,8 +252,7 @@ int job_parse(struct slice line, struct unpack_job *ret, struct verdict *v)
 		return r;
 	*ret = raw.job;
 	r = job_check(ret, &raw, &e);
-	free(raw.mode);
-	free(raw.links);
+	free_each(raw.mode, raw.links);
 	if (r == 0)
 		return 0;
 	job_done(ret);
@@ -268,20 +264,12 @@ void job_done(struct unpack_job *j)
 	for (size_t i = 0; i < j->n; i++) {
 		struct job_source *s = &j->sources[i];
 
-		free(s->archive);
-		free(s->into);
-		free(s->directory);
-		free(s->file);
+		free_each(s->archive, s->into, s->directory, s->file);
 		buf_done(&s->content);
 	}
 	for (size_t i = 0; i < j->nremove; i++)
 		free(j->remove[i]);
-	free(j->remove);
-	free(j->sources);
-	free(j->target);
-	free(j->manifest);
-	free(j->baseline);
-	free(j->delivered);
+	free_each(j->remove, j->sources, j->target, j->manifest, j->baseline, j->delivered);
 	*j = (struct unpack_job){ .uid = -1 };
 }
 

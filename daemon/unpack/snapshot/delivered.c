@@ -178,11 +178,7 @@ int delivered_write(int fd, int before, const struct manifest *staged, const str
 		r = index_end(&w, &head);
 	index_writer_done(&w);
 	input_close(earlier);
-	free(written->order);
-	free(removed->order);
-	free(written);
-	free(removed);
-	free(earlier);
+	free_each(written->order, removed->order, written, removed, earlier);
 	return r;
 }
 

@@ -215,9 +215,7 @@ struct ledger *ledger_free(struct ledger *l)
 	ledger_set_done(&l->set);
 	free(l->problem);
 	buf_done(&l->line);
-	free(l->incarnation);
-	free(l->path);
-	free(l);
+	free_each(l->incarnation, l->path, l);
 	return NULL;
 }
 

@@ -110,8 +110,7 @@ static void forget_sessions(struct ledger_check *c)
 	for (size_t i = 0; i < BUCKETS; i++)
 		list_each(t, &c->buckets[i], struct session_tally, link) {
 			list_del(&t->link);
-			free(t->session);
-			free(t);
+			free_each(t->session, t);
 		}
 	free(TAKE_PTR(c->seen));
 	c->nseen = c->cseen = 0;

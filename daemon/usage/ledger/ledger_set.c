@@ -40,9 +40,7 @@ void ledger_set_init(struct ledger_set *s, const char *path)
 
 void ledger_set_done(struct ledger_set *s)
 {
-	free(s->dir);
-	free(s->stem);
-	free(s->closed);
+	free_each(s->dir, s->stem, s->closed);
 	*s = (struct ledger_set){ 0 };
 }
 

@@ -43,8 +43,7 @@ void usage_ahead_done(struct usage_ahead *a, bool emptied)
 	if (emptied)
 		usage_ahead_rewind(a);
 	closep(&a->fd);
-	free(a->frame);
-	free(a->path);
+	free_each(a->frame, a->path);
 }
 
 /* --- the file --------------------------------------------------------------------------------------------- */

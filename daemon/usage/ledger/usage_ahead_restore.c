@@ -213,8 +213,7 @@ static void reading_done(struct usage_ahead_reading *r)
 			close(r->targets[i].fd);
 		free(r->targets[i].name);
 	}
-	free(r->targets);
-	free(r->frame);
+	free_each(r->targets, r->frame);
 }
 
 static int restore_all(struct usage_ahead_reading *r)

@@ -219,9 +219,7 @@ static void check_command_end(struct check_job *j)
 
 	command_run_host_free(c->host);
 	strv_free(c->argv);
-	free(c->program);
-	free(c->cwd);
-	free(c);
+	free_each(c->program, c->cwd, c);
 }
 
 static const struct check_job_kind check_job_command = { check_command_start, check_command_end };

@@ -54,8 +54,7 @@ static void code_free(void *own)
 
 	if (code->file)
 		unlink(code->file);
-	free(code->file);
-	free(code);
+	free_each(code->file, code);
 }
 
 static const struct language *language_find(const char *name)

@@ -312,8 +312,7 @@ static char *arg_strv_element(struct slice key, struct jval v)
 	if (jstr_decode(jkey_string(key), MESSAGE_MAX, &name) < 0 ||
 	    asprintf(&both, "%s=%s", name, s) < 0)
 		both = NULL;
-	free(name);
-	free(s);
+	free_each(name, s);
 	return both;
 }
 

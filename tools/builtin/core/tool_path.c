@@ -254,8 +254,7 @@ int tool_path_open_dir(const struct tool_path *p, const char *path, struct err *
 void tool_path_entry_done(struct tool_path_entry *p)
 {
 	closep(&p->dir);
-	free(p->leaf);
-	free(p->real);
+	free_each(p->leaf, p->real);
 	*p = TOOL_PATH_ENTRY_NONE;
 }
 

@@ -150,13 +150,8 @@ void toolbox_config_done(struct toolbox_config *c)
 	c->roots = strv_free(c->roots);
 	c->env = strv_free(c->env);
 	c->tools = strv_free(c->tools);
-	free(c->cwd);
-	free(c->state_dir);
-	free(c->sandbox_id);
-	free(c->session);
-	free(c->policy);
-	free(c->tests);
-	free(c->interpreters);
+	free_each(c->cwd, c->state_dir, c->sandbox_id, c->session, c->policy, c->tests,
+		  c->interpreters);
 	*c = (struct toolbox_config){ 0 };
 }
 

@@ -230,6 +230,5 @@ void nearest_text_put(struct jw *w, struct slice text, struct slice wanted)
 			nearest_put(w, &have, &best[i], want.n);
 		jw_end_arr(w);
 	}
-	free(have.v);
-	free(want.v);
+	free_each(have.v, want.v);
 }

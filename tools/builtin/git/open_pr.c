@@ -28,21 +28,12 @@ static void pr_free(struct pr *p)
 {
 	if (p->index)
 		unlink(p->index);
-	free(p->git);
-	free(p->title);
-	free(p->body);
-	free(p->base);
-	free(p->index);
-	free(p->dir);
-	free(p->top);
-	free(p->store);
-	free(p->bundle_name);
-	free(p->bundle_path);
+	free_each(p->git, p->title, p->body, p->base, p->index, p->dir, p->top, p->store,
+		  p->bundle_name, p->bundle_path);
 	buf_done(&p->bundle);
 	if (p->objects)
 		file_remove_tree(p->objects);
-	free(p->objects);
-	free(p->lender);
+	free_each(p->objects, p->lender);
 	buf_done(&p->patch);
 	buf_done(&p->files);
 	command_run_free(p->run);

@@ -254,8 +254,7 @@ static int names_resolve(struct patch_plan *p, struct patch_file *f, struct err 
 			"patch, line %zu: is it %.80s or %.80s? Both are there: write a/ and b/ before the names, or give strip",
 			f->line, f->from, f->other_from);
 	if (cut) {
-		free(f->from);
-		free(f->to);
+		free_each(f->from, f->to);
 		f->from = TAKE_PTR(f->other_from);
 		f->to = TAKE_PTR(f->other_to);
 	}

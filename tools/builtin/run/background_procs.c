@@ -49,8 +49,7 @@ static void background_entry_free(struct background_procs *ps, struct proc_entry
 	ps->count--;
 	if (p->ended)
 		command_run_free(p->run);
-	free(p->shown);
-	free(p);
+	free_each(p->shown, p);
 }
 
 /* The toolbox ends: waiting calls were cancelled before, and the host ends the processes. */

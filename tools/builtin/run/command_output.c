@@ -18,8 +18,7 @@ void command_output_init(struct command_output *o, size_t keep)
 
 void command_output_done(struct command_output *o)
 {
-	free(o->data);
-	free(o->head);
+	free_each(o->data, o->head);
 	*o = (struct command_output){ .keep = o->keep };
 }
 

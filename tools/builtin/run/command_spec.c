@@ -105,10 +105,7 @@ void command_done(struct command_spec *cmd)
 	cmd->argv = strv_free(cmd->argv);
 	cmd->judged = strv_free(cmd->judged);
 	cmd->envs = strv_free(cmd->envs);
-	free(cmd->shell);
-	free(cmd->shown);
-	free(cmd->cwd);
-	free(cmd->own_env);
+	free_each(cmd->shell, cmd->shown, cmd->cwd, cmd->own_env);
 	*cmd = (struct command_spec){ 0 };
 }
 

@@ -198,8 +198,7 @@ static void list_files_work(struct builtin_call *c)
 	globs_done(&l.globs);
 	buf_done(&l.last);
 	strv_free(l.extensions);
-	free(l.path);
-	free(l.type);
+	free_each(l.path, l.type);
 }
 
 static const struct tool_field in[] = {

@@ -203,8 +203,7 @@ void watched_dirs_done(struct watched_dirs *w)
 		free(w->v[i].path);
 	for (size_t i = 0; i < w->nfound; i++)
 		free(w->found[i]);
-	free(w->v);
-	free(w->found);
+	free_each(w->v, w->found);
 	closep(&w->fd);
 	tool_path_done(&w->start);
 }

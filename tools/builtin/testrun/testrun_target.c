@@ -212,10 +212,7 @@ int test_target_find(const struct builtin_call *c, const char *name, const char 
 
 void test_target_done(struct test_target *t)
 {
-	free(t->name);
-	free(t->shell);
-	free(t->report);
-	free(t->dir);
+	free_each(t->name, t->shell, t->report, t->dir);
 	t->argv = strv_free(t->argv);
 	*t = (struct test_target){ 0 };
 }

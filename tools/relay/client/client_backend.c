@@ -196,8 +196,7 @@ static void client_backend_free(struct mcp_backend *backend)
 	struct client_backend *b = (struct client_backend *)backend;
 
 	repeatable_done(&b->repeat);
-	free(b->name);
-	free(b);
+	free_each(b->name, b);
 }
 
 static const struct mcp_backend_ops acp_ops = { client_backend_call, client_backend_cancel,

@@ -59,8 +59,7 @@ static void toolgate_call_free(struct toolgate_call *c)
 	buf_done(&c->params);
 	buf_done(&c->answer);
 	buf_done(&c->ask.asked);
-	free(c->tool);
-	free(c);
+	free_each(c->tool, c);
 }
 
 /* c is gone after. */
@@ -443,9 +442,7 @@ static void toolgate_backend_free(struct mcp_backend *b)
 	struct toolgate *g = toolgate_of(b);
 
 	toolgate_list_forget(g);
-	free(g->tallies);
-	free(g->server);
-	free(g);
+	free_each(g->tallies, g->server, g);
 }
 
 static const struct mcp_backend_ops backend_ops = {

@@ -232,7 +232,6 @@ struct session_socket *session_socket_free(struct session_socket *d)
 		loop_io_close(d->loop, &d->io);
 		unlink(d->path);
 	}
-	free(d->path);
-	free(d);
+	free_each(d->path, d);
 	return NULL;
 }

@@ -51,8 +51,7 @@ static void tool_name_free(void *p)
 
 	if (t->alias != t->tool)
 		free(t->alias);
-	free(t->tool);
-	free(t);
+	free_each(t->tool, t);
 }
 
 static void not_ours(void *p _unused_)

@@ -305,8 +305,7 @@ static void tool_renaming_free(struct mcp_backend *b)
 	buf_done(&g->tools);
 	buf_done(&g->renamed);
 	buf_done(&g->omitted);
-	free(g->server);
-	free(g);
+	free_each(g->server, g);
 }
 
 static const struct mcp_backend_ops given_ops = { .call = tool_renaming_call,

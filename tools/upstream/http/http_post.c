@@ -71,9 +71,7 @@ static void http_post_free(void *ctx)
 	buf_done(&p->message);
 	buf_done(&p->body);
 	sse_reader_done(&p->sse);
-	free(p->method);
-	free(p->subject);
-	free(p);
+	free_each(p->method, p->subject, p);
 }
 
 /* Frees the post at the end of the turn, because callers up the stack still use it. */

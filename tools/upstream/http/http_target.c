@@ -135,11 +135,7 @@ void http_target_done(struct http_target *t)
 {
 	if (t->headers)
 		secret_wipe(t->headers, strlen(t->headers));
-	free(t->headers);
-	free(t->host);
-	free(t->port);
-	free(t->authority);
-	free(t->path);
+	free_each(t->headers, t->host, t->port, t->authority, t->path);
 	*t = (struct http_target){ 0 };
 }
 

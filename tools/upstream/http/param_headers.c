@@ -38,9 +38,7 @@ static void field_free(struct param_headers *m, struct param_header *f)
 	m->n--;
 	for (unsigned i = 0; i < f->depth; i++)
 		free(f->path[i]);
-	free(f->tool);
-	free(f->header);
-	free(f);
+	free_each(f->tool, f->header, f);
 }
 
 void param_headers_done(struct param_headers *m)

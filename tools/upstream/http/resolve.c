@@ -73,9 +73,7 @@ static void *resolve_thread(void *arg)
 	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or cancelled */
 	(void)n;
 	close(q->fd);
-	free(q->host);
-	free(q->port);
-	free(q);
+	free_each(q->host, q->port, q);
 	return NULL;
 }
 
@@ -119,9 +117,7 @@ static int start_thread(struct resolve *r, const char *host, const char *port,
 	e = thread_start_sized(&t, RESOLVE_STACK, resolve_thread, q);
 	if (e < 0) {
 		close(fds[1]);
-		free(q->host);
-		free(q->port);
-		free(q);
+		free_each(q->host, q->port, q);
 		return e;
 	}
 	pthread_detach(t);

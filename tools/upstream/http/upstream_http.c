@@ -376,9 +376,7 @@ struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
 	param_headers_done(&h->param_headers);
 	upstream_done(&h->up);
 	http_target_done(&h->target);
-	free(h->session);
-	free(h->name);
-	free(h);
+	free_each(h->session, h->name, h);
 	return NULL;
 }
 

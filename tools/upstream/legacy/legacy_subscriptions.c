@@ -125,8 +125,7 @@ static void watch_free(struct legacy_watch *wa)
 {
 	upstream_rpc_forget(&wa->rq);
 	list_del(&wa->link);
-	free(wa->uri);
-	free(wa);
+	free_each(wa->uri, wa);
 }
 
 /* Drops one user. told: the server is connected, and gets resources/unsubscribe after the last
@@ -222,8 +221,7 @@ void legacy_subscription_end(struct upstream_call *c, bool told)
 		watch_put(li->watched[i], told);
 	loop_task_cancel(&li->task);
 	list_del(&li->link);
-	free(li->watched);
-	free(li);
+	free_each(li->watched, li);
 }
 
 /* --- what changed ----------------------------------------------------------------------------------------- */
