@@ -188,14 +188,10 @@ void http_reply_err(struct http_reply *ret, int status, const struct err *e)
 
 	ret->status = status;
 	ret->content_type = "application/json";
-	jw_obj(&w, NULL);
-	jw_obj(&w, "error");
-	jw_str(&w, "reason", e->reason);
-	jw_str(&w, "field", *e->field ? e->field : NULL);
-	jw_str(&w, "scope", *e->scope ? e->scope : NULL);
-	jw_str(&w, "message", e->msg);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("error", JW_STR("reason", e->reason),
+			 JW_STR("field", *e->field ? e->field : NULL),
+			 JW_STR("scope", *e->scope ? e->scope : NULL), JW_STR("message", e->msg)));
 }
 
 void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message)

@@ -54,12 +54,9 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 	jw_bool(w, "networkNamespaces", !netns_missing());
 	jw_str(w, "networkMissing", netns_missing());
 	jw_arr(w, "waysToRoot");
-	for (size_t i = 0; i < found.n; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "kind", found.ways[i].kind);
-		jw_str(w, "text", found.ways[i].text);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < found.n; i++)
+		jw_object(w, NULL, JW_STR("kind", found.ways[i].kind),
+			  JW_STR("text", found.ways[i].text));
 	jw_end_arr(w);
 	if (found.unread)
 		jw_bool(w, "unread", true);

@@ -375,16 +375,10 @@ static void put_work(struct jw *w, const struct life_view *v)
 {
 	const struct store_work *k = &v->work;
 
-	jw_obj(w, "work");
-	jw_uint(w, "turns", k->turns);
-	jw_uint(w, "queued", k->queued);
-	jw_uint(w, "questions", k->questions);
-	jw_uint(w, "toolCalls", k->tool_calls);
-	jw_uint(w, "modelCalls", k->model_calls);
-	jw_uint(w, "jobs", k->jobs);
-	jw_uint(w, "waiting", k->waiting);
-	jw_uint(w, "uploads", v->held[HOLD_UPLOAD]);
-	jw_end_obj(w);
+	jw_object(w, "work", JW_UINT("turns", k->turns), JW_UINT("queued", k->queued),
+		  JW_UINT("questions", k->questions), JW_UINT("toolCalls", k->tool_calls),
+		  JW_UINT("modelCalls", k->model_calls), JW_UINT("jobs", k->jobs),
+		  JW_UINT("waiting", k->waiting), JW_UINT("uploads", v->held[HOLD_UPLOAD]));
 }
 
 static void put_deadline(struct jw *w, const struct deadline *d)

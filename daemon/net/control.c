@@ -71,12 +71,9 @@ static void control_put_harnesses(struct jw *w, const struct harness_table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		_cleanup_(freep) char *path = harness_program(&t->defs[i]);
 
-		jw_obj(w, NULL);
-		jw_str(w, "id", t->defs[i].id);
-		jw_str(w, "command", t->defs[i].command);
-		jw_bool(w, "installed", path != NULL);
-		jw_str(w, "path", path);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_STR("id", t->defs[i].id),
+			  JW_STR("command", t->defs[i].command), JW_BOOL("installed", path != NULL),
+			  JW_STR("path", path));
 	}
 	jw_end_arr(w);
 }

@@ -326,10 +326,8 @@ static void receiver_put_error(const struct receiver *r, struct jw *w)
 
 	if (!r->error[0])
 		return;
-	jw_obj(w, "lastError");
-	jw_str(w, "at", clock_iso(r->error_at, at));
-	jw_str(w, "message", r->error);
-	jw_end_obj(w);
+	jw_object(w, "lastError", JW_STR("at", clock_iso(r->error_at, at)),
+		  JW_STR("message", r->error));
 }
 
 static void receiver_put_gap(const struct receiver *r, struct jw *w)
@@ -338,10 +336,7 @@ static void receiver_put_gap(const struct receiver *r, struct jw *w)
 
 	if (!spool_gap(r->spool, &from, &to))
 		return;
-	jw_obj(w, "gap");
-	jw_uint(w, "from", from);
-	jw_uint(w, "to", to);
-	jw_end_obj(w);
+	jw_object(w, "gap", JW_UINT("from", from), JW_UINT("to", to));
 }
 
 void receiver_put_status(const struct receiver *r, struct jw *w)

@@ -234,11 +234,8 @@ void account_put_tools(const struct account *a, struct jw *w)
 		const struct tool_count *t = &a->tools[i];
 
 		jw_lead_key(w, t->name);
-		jw_obj(w, NULL);
-		jw_uint(w, "ok", t->ok);
-		jw_uint(w, "err", t->failed);
-		jw_uint(w, "ms", t->ms);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_UINT("ok", t->ok), JW_UINT("err", t->failed),
+			  JW_UINT("ms", t->ms));
 	}
 	jw_end_obj(w);
 }

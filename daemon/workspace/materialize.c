@@ -116,12 +116,9 @@ static void part_put_instructions(struct jw *w, const struct request *r, const c
 {
 	if (!r->instructions)
 		return;
-	jw_obj(w, NULL);
-	jw_str(w, "file", name);
-	jw_str(w, "text", r->instructions);
-	jw_bool(w, "overwrite", r->instructions_overwrite);
-	jw_bool(w, "renew", ours || whole_generation(r));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("file", name), JW_STR("text", r->instructions),
+		  JW_BOOL("overwrite", r->instructions_overwrite),
+		  JW_BOOL("renew", ours || whole_generation(r)));
 }
 
 /* The job is laid out before any tree is claimed: a mistake in the request has no effect on a session. */

@@ -128,11 +128,8 @@ bool pins_blame(const struct pins *p, struct slice refusal, struct err *e, struc
 		  "%s: %s %s; upload it again", pin->field, digest,
 		  damaged ? "was damaged in the store and has been removed" :
 			    "is not in the store any more");
-	jw_obj(&w, NULL);
-	jw_str(&w, "reason", e->reason);
-	jw_str(&w, "digest", digest);
-	jw_str(&w, "message", e->msg);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("reason", e->reason), JW_STR("digest", digest),
+		  JW_STR("message", e->msg));
 	return true;
 }
 

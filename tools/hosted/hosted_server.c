@@ -403,10 +403,7 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 		return;
 	jw_str(w, "revision", s->revision);
 	jw_str(w, "era", s->legacy ? "legacy" : "modern");
-	jw_obj(w, "serverInfo");
-	jw_str(w, "name", s->title);
-	jw_str(w, "version", s->version);
-	jw_end_obj(w);
+	jw_object(w, "serverInfo", JW_STR("name", s->title), JW_STR("version", s->version));
 	jw_uint(w, "startMs", s->start_ms);
 	if (!s->looked)
 		return;

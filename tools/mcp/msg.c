@@ -296,10 +296,7 @@ void mcp_put_tool_error(struct buf *out, const struct err *e, struct slice extra
 	jw_obj(&w, NULL);
 	jw_str(&w, "resultType", "complete");
 	jw_arr(&w, "content");
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "text");
-	jw_str(&w, "text", e->msg);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("type", "text"), JW_STR("text", e->msg));
 	jw_end_arr(&w);
 	jw_obj(&w, "structuredContent");
 	jw_obj(&w, "error");

@@ -29,10 +29,7 @@ struct assembly {
 
 static void put_var(struct jw *w, const char *name, const char *value)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "name", name);
-	jw_str(w, "value", value);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("name", name), JW_STR("value", value));
 }
 
 /* The shim of a served server, as a server of type stdio (which in ACP has no "type"). */
@@ -107,12 +104,8 @@ static void assembly_report(struct assembly *a, const char *name, const char *vi
 	jw_obj(&w, NULL);
 	jw_str(&w, "name", name);
 	jw_str(&w, "via", via);
-	if (why) {
-		jw_obj(&w, "error");
-		jw_str(&w, "reason", why->reason);
-		jw_str(&w, "message", why->msg);
-		jw_end_obj(&w);
-	}
+	if (why)
+		jw_object(&w, "error", JW_STR("reason", why->reason), JW_STR("message", why->msg));
 	jw_end_obj(&w);
 }
 

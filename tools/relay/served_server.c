@@ -150,12 +150,7 @@ static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
 	jdec_free(artifact_fields, &l);
 	if (r == 0)
 		return;
-	jw_obj(&w, NULL);
-	jw_obj(&w, "error");
-	jw_str(&w, "code", e.reason);
-	jw_str(&w, "message", e.msg);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_OBJ("error", JW_STR("code", e.reason), JW_STR("message", e.msg)));
 }
 
 static void on_variables(void *ctx, struct slice env)
@@ -190,11 +185,7 @@ static void served_question_free(struct served_question *q)
 static void served_question_put_option(struct jw *w, const char *id, const char *name,
 				       const char *kind)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "optionId", id);
-	jw_str(w, "name", name);
-	jw_str(w, "kind", kind);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("optionId", id), JW_STR("name", name), JW_STR("kind", kind));
 }
 
 /* Returns the kind of a tool call in ACP. The categories of a policy without such a kind are
@@ -219,20 +210,12 @@ static void served_question_put(struct jw *w, const struct served_server *o,
 
 	random_hex(id + 4, CALL_ID_BYTES);
 	jw_obj(w, NULL);
-	jw_obj(w, "toolCall");
-	jw_str(w, "toolCallId", id);
-	jw_slice(w, "title", asked->title);
-	jw_str(w, "kind", served_question_kind(asked->permission));
-	jw_str(w, "status", "pending");
-	jw_raw(w, "rawInput", asked->args);
-	jw_obj(w, "_meta");
-	jw_obj(w, "acpd");
-	jw_str(w, "server", o->name);
-	jw_str(w, "tool", asked->tool);
-	jw_raw(w, "permission", asked->permission);
-	jw_end_obj(w);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "toolCall", JW_STR("toolCallId", id), JW_SLICE("title", asked->title),
+		  JW_STR("kind", served_question_kind(asked->permission)),
+		  JW_STR("status", "pending"), JW_RAW("rawInput", asked->args),
+		  JW_OBJ("_meta",
+			 JW_OBJ("acpd", JW_STR("server", o->name), JW_STR("tool", asked->tool),
+				JW_RAW("permission", asked->permission))));
 	jw_arr(w, "options");
 	served_question_put_option(w, "allow", "Allow", "allow_once");
 	served_question_put_option(w, "reject", "Reject", "reject_once");

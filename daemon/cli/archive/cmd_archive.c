@@ -63,11 +63,8 @@ static int print_done(const struct archive_client *cl, uint64_t size, const char
 		printf("%s\n", cl->digest);
 		return flushed(EXIT_DONE);
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "digest", cl->digest);
-	jw_uint(&w, "size", size);
-	jw_uint(&w, what, bytes);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("digest", cl->digest), JW_UINT("size", size),
+		  JW_UINT(what, bytes));
 	print_json(buf_slice(&b));
 	return flushed(EXIT_DONE);
 }

@@ -25,10 +25,7 @@ static void put_extract_job(struct buf *b, const struct config *c)
 		jw_int(&w, "gid", pw->pw_gid);
 	jw_str(&w, "links", c->links);
 	jw_arr(&w, "sources");
-	jw_obj(&w, NULL);
-	jw_str(&w, "archive", archive);
-	jw_int(&w, "strip", c->strip);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("archive", archive), JW_INT("strip", c->strip));
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 }
@@ -90,9 +87,6 @@ int cmd_skills_validate(const struct config *c)
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct jw w = JW(&job);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "directory", dir);
-	jw_bool(&w, "single", true);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("directory", dir), JW_BOOL("single", true));
 	return run_unpack(c, "skills", buf_slice(&job), print_report);
 }

@@ -30,9 +30,7 @@ static int bundle_unpack(const struct config *c, const char *file, const char *d
 		return r;
 	buf_reset(&job);
 	w = (struct jw)JW(&job);
-	jw_obj(&w, NULL);
-	jw_str(&w, "root", in);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("root", in));
 	return run_unpack(c, "bundle-check", buf_slice(&job), NULL);
 }
 

@@ -31,11 +31,8 @@ static int print_exported(const struct config *c, uint64_t bytes)
 
 	if (!c->json || !c->output)
 		return EXIT_DONE;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", c->args[0]);
-	jw_str(&w, "file", c->output);
-	jw_uint(&w, "bytes", bytes);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", c->args[0]), JW_STR("file", c->output),
+		  JW_UINT("bytes", bytes));
 	print_json(buf_slice(&b));
 	return EXIT_DONE;
 }

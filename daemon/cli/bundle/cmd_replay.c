@@ -179,11 +179,8 @@ static void replay_list(struct replay *r, const struct rpc_msg *m)
 
 	jw_obj(&w, NULL);
 	jw_arr(&w, "sessions");
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->id);
-	jw_str(&w, "cwd", r->cwd);
-	jw_str(&w, "title", r->title);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", r->id), JW_STR("cwd", r->cwd),
+		  JW_STR("title", r->title));
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	replay_answer(r, m->id, buf_slice(&b));

@@ -151,10 +151,7 @@ static void ask_workspace(struct rerun *r)
 		client_close(&r->client, EXIT_DONE);
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->client.session_id);
-	jw_str(&w, "since", "baseline");
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", r->client.session_id), JW_STR("since", "baseline"));
 	client_call(&r->client, "_acpd/workspace/diff", buf_slice(&b), on_workspace_compared);
 }
 
@@ -281,11 +278,8 @@ static int make_run(struct rerun *r)
 
 	jw_obj(&w, NULL);
 	rerun_plan_put(&r->plan, r->cfg->cwd != NULL, &w);
-	jw_obj(&w, "provider");
-	jw_str(&w, "api", api);
-	jw_str(&w, "via", "tunnel");
-	jw_str(&w, "model", r->plan.model);
-	jw_end_obj(&w);
+	jw_object(&w, "provider", JW_STR("api", api), JW_STR("via", "tunnel"),
+		  JW_STR("model", r->plan.model));
 	jw_end_obj(&w);
 	buf_printf(&capabilities, "{\"_meta\":{\"acpd\":{\"model\":{\"apis\":[\"%s\"]}}}}", api);
 	r->client.capabilities = buf_slice(&capabilities);

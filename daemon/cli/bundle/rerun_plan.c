@@ -253,10 +253,7 @@ static void plan_put_level(struct slice level, struct jw *w)
 
 	if (requested.type != J_STRING)
 		return;
-	jw_obj(w, "level");
-	jw_raw(w, "name", requested.raw);
-	jw_bool(w, "atLeast", false);
-	jw_end_obj(w);
+	jw_object(w, "level", JW_RAW("name", requested.raw), JW_BOOL("atLeast", false));
 }
 
 static void plan_put_system_prompt(struct slice settings, struct jw *w)
@@ -269,10 +266,7 @@ static void plan_put_system_prompt(struct slice settings, struct jw *w)
 	jw_str(w, "mode",
 	       jobj_get(settings, "systemOverride").type == J_TRUE ? "override" : "append");
 	jw_arr(w, "content");
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", text.raw);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", text.raw));
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
@@ -284,9 +278,7 @@ static void plan_put_builtin(struct slice settings, struct jw *w)
 
 	if (builtin.type == J_NONE)
 		return;
-	jw_obj(w, "mcp");
-	jw_raw(w, "builtin", builtin.raw);
-	jw_end_obj(w);
+	jw_object(w, "mcp", JW_RAW("builtin", builtin.raw));
 }
 
 static void plan_put_policy(struct slice settings, struct jw *w)

@@ -162,14 +162,10 @@ static void print_rerun_json(const struct rerun_result *r, const struct rerun_pl
 	if (buf_len(&r->turn_list))
 		jw_raw(&w, NULL, buf_slice(&r->turn_list));
 	jw_end_arr(&w);
-	jw_obj(&w, "modelCalls");
-	jw_uint(&w, "recorded", t->from->n);
-	jw_uint(&w, "answered", t->answered);
-	jw_uint(&w, "alike", t->alike);
-	jw_uint(&w, "notRecorded", t->refused);
-	jw_uint(&w, "notMade", calls_not_made(t->from));
-	jw_str(&w, "stopped", t->from->stopped);
-	jw_end_obj(&w);
+	jw_object(&w, "modelCalls", JW_UINT("recorded", t->from->n),
+		  JW_UINT("answered", t->answered), JW_UINT("alike", t->alike),
+		  JW_UINT("notRecorded", t->refused), JW_UINT("notMade", calls_not_made(t->from)),
+		  JW_STR("stopped", t->from->stopped));
 	result_put_workspace(&w, r, p);
 	if (buf_len(&p->servers)) {
 		jw_arr(&w, "serversLeftOut");

@@ -28,12 +28,9 @@ static void report_put_level(const struct try_result *t, struct jw *w)
 	jw_str(w, "requested", level_name(t->level));
 	jw_str(w, "achieved", t->n_missing ? "partial" : level_name(t->level));
 	jw_arr(w, "missing");
-	for (size_t i = 0; i < t->n_missing; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "what", t->missing[i].what);
-		jw_str(w, "why", t->missing[i].why);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < t->n_missing; i++)
+		jw_object(w, NULL, JW_STR("what", t->missing[i].what),
+			  JW_STR("why", t->missing[i].why));
 	jw_end_arr(w);
 	jw_end_obj(w);
 }

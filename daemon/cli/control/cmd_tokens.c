@@ -115,8 +115,6 @@ int cmd_tokens_revoke(const struct config *c)
 	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
 	struct jw w = JW(&params);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "id", c->args[0]);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("id", c->args[0]));
 	return control_ask(c, "tokens/revoke", buf_slice(&params), &result);
 }

@@ -112,14 +112,10 @@ void findings_print(const struct findings *f)
 
 static void finding_put(struct jw *w, const struct finding *one)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "id", one->id);
-	jw_str(w, "subject", *one->subject ? one->subject : NULL);
-	jw_str(w, "kind", kinds[one->kind].name);
-	jw_str(w, "level", words[one->level]);
-	jw_str(w, "message", one->message);
-	jw_str(w, "hint", *one->hint ? one->hint : NULL);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("id", one->id),
+		  JW_STR("subject", *one->subject ? one->subject : NULL),
+		  JW_STR("kind", kinds[one->kind].name), JW_STR("level", words[one->level]),
+		  JW_STR("message", one->message), JW_STR("hint", *one->hint ? one->hint : NULL));
 }
 
 void findings_print_json(const struct findings *f, struct slice daemon)

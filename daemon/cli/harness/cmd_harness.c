@@ -18,10 +18,7 @@
 
 static void harness_put_problem(struct jw *w, const struct err *e)
 {
-	jw_obj(w, "problem");
-	jw_str(w, "reason", e->reason);
-	jw_str(w, "message", e->msg);
-	jw_end_obj(w);
+	jw_object(w, "problem", JW_STR("reason", e->reason), JW_STR("message", e->msg));
 }
 
 /* --- list ----------------------------------------------------------------------------------------------------------- */

@@ -61,10 +61,7 @@ static int unpack_package(const struct harness_install *in, const char *place, s
 	jw_obj(&w, NULL);
 	jw_str(&w, "target", target);
 	jw_arr(&w, "sources");
-	jw_obj(&w, NULL);
-	jw_str(&w, "archive", in->from);
-	jw_int(&w, "strip", 1);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("archive", in->from), JW_INT("strip", 1));
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	code = run_unpack(&plain, "extract", buf_slice(&job), NULL);

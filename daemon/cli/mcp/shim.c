@@ -102,12 +102,7 @@ static bool say_hello(int fd, const char *server, const char *key)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "acpd");
-	jw_str(&w, "server", server);
-	jw_str(&w, "key", key);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_OBJ("acpd", JW_STR("server", server), JW_STR("key", key)));
 	buf_putc(&b, '\n');
 	return !b.failed && write(fd, b.data, b.len) == (ssize_t)b.len;
 }

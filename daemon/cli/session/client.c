@@ -37,9 +37,7 @@ static void put_session_id(const struct acp_client *c, struct buf *params)
 {
 	struct jw w = JW(params);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", c->session_id);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", c->session_id));
 }
 
 static void on_client_session_closed(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -121,13 +119,8 @@ static void on_client_initialized(void *ctx, uint64_t tag _unused_, const struct
 		c->ops->failed(c->ctx, "initialize", m->error);
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "cwd", c->cwd);
-	jw_raw(&w, "mcpServers", SLICE("[]"));
-	jw_obj(&w, "_meta");
-	jw_raw(&w, "acpd", buf_slice(&c->meta));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("cwd", c->cwd), JW_RAW("mcpServers", SLICE("[]")),
+		  JW_OBJ("_meta", JW_RAW("acpd", buf_slice(&c->meta))));
 	client_call(c, "session/new", buf_slice(&b), on_client_session);
 }
 
@@ -163,12 +156,9 @@ static void answer_permission(struct acp_client *c, const struct rpc_msg *m)
 	struct slice chosen = c->ops->permit(c->ctx, m);
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", chosen.n ? "selected" : "cancelled");
-	jw_raw(&w, "optionId", chosen);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("outcome", JW_STR("outcome", chosen.n ? "selected" : "cancelled"),
+			 JW_RAW("optionId", chosen)));
 	rpc_put_result(&line, m->id, buf_slice(&b));
 	daemon_link_send(c->link, buf_slice(&line));
 }

@@ -246,10 +246,7 @@ static void run_session_opened(void *ctx, struct slice result)
 	struct jw w = JW(&b);
 
 	cli_print_skipped(jobj_get(meta, "workspace").raw);
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "text");
-	jw_str(&w, "text", r->prompt);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("type", "text"), JW_STR("text", r->prompt));
 	client_prompt(&r->client, buf_slice(&b), on_run_prompted);
 }
 
@@ -326,15 +323,10 @@ static void print_run(const struct prompt_run *r)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->client.session_id);
-	jw_str(&w, "stopReason", r->stop_reason);
-	jw_slice(&w, "text", buf_slice(&r->text));
-	jw_uint(&w, "toolCalls", r->tool_calls);
-	jw_raw(&w, "usage", buf_slice(&r->usage));
-	jw_raw(&w, "error", buf_slice(&r->error));
-	jw_int(&w, "exitCode", r->client.code);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", r->client.session_id),
+		  JW_STR("stopReason", r->stop_reason), JW_SLICE("text", buf_slice(&r->text)),
+		  JW_UINT("toolCalls", r->tool_calls), JW_RAW("usage", buf_slice(&r->usage)),
+		  JW_RAW("error", buf_slice(&r->error)), JW_INT("exitCode", r->client.code));
 	print_pretty(buf_slice(&b));
 }
 

@@ -106,12 +106,9 @@ static void put_refusal_body(const struct ui_refusal *why, const char *detail, s
 	struct jw w = JW(ret);
 
 	buf_printf(&message, "%s%s%s", why->message, detail ? ": " : "", detail ? detail : "");
-	jw_obj(&w, NULL);
-	jw_obj(&w, "error");
-	jw_str(&w, "reason", why->reason);
-	jw_slice(&w, "message", buf_slice(&message));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("error", JW_STR("reason", why->reason),
+			 JW_SLICE("message", buf_slice(&message))));
 }
 
 void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *detail)

@@ -38,10 +38,7 @@ void egress_settings_put(struct buf *b, const struct egress_settings *s)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "allow", s->allow);
-	jw_str(&w, "resolvers", s->resolvers);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("allow", s->allow), JW_STR("resolvers", s->resolvers));
 }
 
 int egress_settings_parse(struct slice payload, struct egress_settings *ret)

@@ -80,13 +80,9 @@ void fetch_settings_put(struct buf *b, const struct fetch_settings *s)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "httpProxy", s->http_proxy);
-	jw_str(&w, "httpsProxy", s->https_proxy);
-	jw_str(&w, "noProxy", s->no_proxy);
-	jw_str(&w, "allow", s->allow);
-	jw_bool(&w, "unlocked", s->unlocked);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("httpProxy", s->http_proxy),
+		  JW_STR("httpsProxy", s->https_proxy), JW_STR("noProxy", s->no_proxy),
+		  JW_STR("allow", s->allow), JW_BOOL("unlocked", s->unlocked));
 }
 
 int fetch_settings_parse(struct slice payload, struct fetch_settings *ret)
@@ -117,15 +113,9 @@ void fetch_order_put(struct buf *b, const struct fetch_order *o)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "method", o->method);
-	jw_str(&w, "url", o->url);
-	jw_raw(&w, "headers", o->headers);
-	jw_int(&w, "key", o->key);
-	jw_int(&w, "body", o->body);
-	jw_int(&w, "idleMs", o->idle_ms);
-	jw_bool(&w, "named", o->named);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("method", o->method), JW_STR("url", o->url),
+		  JW_RAW("headers", o->headers), JW_INT("key", o->key), JW_INT("body", o->body),
+		  JW_INT("idleMs", o->idle_ms), JW_BOOL("named", o->named));
 }
 
 int fetch_order_parse(struct slice payload, struct fetch_order *ret)

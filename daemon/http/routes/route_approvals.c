@@ -114,10 +114,7 @@ static void approvals_take_answer(const struct http_context *ctx, const char *id
 		approvals_refuse(ret, &e, r == -EALREADY ? buf_slice(&b) : SLICE_NONE);
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "id", id);
-	jw_raw(&w, "answer", buf_slice(&b));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("id", id), JW_RAW("answer", buf_slice(&b)));
 }
 
 void http_post_approval(const struct http_call *c, struct http_reply *ret)

@@ -149,9 +149,7 @@ void http_delete_archive(const struct http_call *c, struct http_reply *ret)
 		archives_reply_failed(ret, &e);
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_bool(&w, "deleted", true);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_BOOL("deleted", true));
 }
 
 /* --- writing one ------------------------------------------------------------------------------------------ */

@@ -148,9 +148,7 @@ static void bundle_answer(struct http_sink *base, struct http_reply *ret)
 		return;
 	}
 	ret->status = 201;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", t->id);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", t->id));
 }
 
 static void taking_free(struct http_sink *base)

@@ -18,12 +18,9 @@
 static void info_put_harnesses(struct jw *w, const struct harness_table *t)
 {
 	jw_arr(w, "harnesses");
-	for (size_t i = 0; i < t->n; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "id", t->defs[i].id);
-		jw_bool(w, "installed", harness_installed(&t->defs[i]));
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		jw_object(w, NULL, JW_STR("id", t->defs[i].id),
+			  JW_BOOL("installed", harness_installed(&t->defs[i])));
 	jw_end_arr(w);
 }
 
@@ -43,10 +40,8 @@ static void put_resumed(struct jw *w, const struct http_context *ctx)
 
 	if (!ctx->resumed_at)
 		return;
-	jw_obj(w, "resumed");
-	jw_str(w, "at", clock_iso(ctx->resumed_at, at));
-	jw_uint(w, "gapMs", ctx->resumed_gap);
-	jw_end_obj(w);
+	jw_object(w, "resumed", JW_STR("at", clock_iso(ctx->resumed_at, at)),
+		  JW_UINT("gapMs", ctx->resumed_gap));
 }
 
 /* Who may not all is told what he may. */

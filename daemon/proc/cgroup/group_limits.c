@@ -116,10 +116,8 @@ static void limits_put_missing(struct jw *w, const struct limits_report *r)
 		if (!any)
 			jw_arr(w, "missing");
 		any = true;
-		jw_obj(w, NULL);
-		jw_str(w, "what", names[use]);
-		jw_str(w, "why", limit_why_not(r, use));
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_STR("what", names[use]),
+			  JW_STR("why", limit_why_not(r, use)));
 	}
 	if (any)
 		jw_end_arr(w);

@@ -299,11 +299,8 @@ static int bundle_list_file(void *ctx, const struct tree_entry *e)
 		return r;
 	b->bytes += bytes;
 	sha256_hex(&digest, hex);
-	jw_obj(&b->w, NULL);
-	jw_str(&b->w, "path", e->path);
-	jw_uint(&b->w, "bytes", bytes);
-	jw_str(&b->w, "sha256", hex);
-	jw_end_obj(&b->w);
+	jw_object(&b->w, NULL, JW_STR("path", e->path), JW_UINT("bytes", bytes),
+		  JW_STR("sha256", hex));
 	return 0;
 }
 

@@ -57,12 +57,9 @@ static void report_outcome(struct jw *w, const struct outcome *out)
 	jw_uint(w, "removed", out->removed);
 	jw_uint(w, "unchanged", out->unchanged);
 	jw_arr(w, "skipped");
-	for (size_t i = 0; i < out->skipped_total && i < SKIPPED_MAX; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "path", out->skipped[i].path);
-		jw_str(w, "reason", out->skipped[i].reason);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < out->skipped_total && i < SKIPPED_MAX; i++)
+		jw_object(w, NULL, JW_STR("path", out->skipped[i].path),
+			  JW_STR("reason", out->skipped[i].reason));
 	jw_end_arr(w);
 	jw_uint(w, "skippedTotal", out->skipped_total);
 }

@@ -48,10 +48,7 @@ void omitted_add(struct omitted *o, const char *path, const char *reason)
 
 	if (!list_more(&o->json, &o->total, SKIPPED_MAX, OMITTED_BYTES, &w))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "path", path);
-	jw_str(&w, "reason", reason);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("path", path), JW_STR("reason", reason));
 }
 
 void omitted_done(struct omitted *o)
@@ -196,12 +193,8 @@ void patchfile_done(struct patchfile *p)
 
 void patchfile_report(struct jw *w, uint64_t bytes, const struct patch_stat *stat)
 {
-	jw_obj(w, "patch");
-	jw_uint(w, "bytes", bytes);
-	jw_uint(w, "files", stat->files);
-	jw_uint(w, "insertions", stat->insertions);
-	jw_uint(w, "deletions", stat->deletions);
-	jw_end_obj(w);
+	jw_object(w, "patch", JW_UINT("bytes", bytes), JW_UINT("files", stat->files),
+		  JW_UINT("insertions", stat->insertions), JW_UINT("deletions", stat->deletions));
 }
 
 /* The buffer's limit is what is left of the patch: patch_append then leaves a file out whole. */

@@ -105,11 +105,7 @@ static void check_job_refuse(struct check_job *j, const char *why)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "error");
-	jw_str(&w, "message", why);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_OBJ("error", JW_STR("message", why)));
 	check_job_answer(j, buf_slice(&b));
 }
 
@@ -282,16 +278,10 @@ static void check_tests_put_call(const struct check_job *j, struct buf *b)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "name", "runTests");
-	jw_obj(&w, "arguments");
-	jw_str(&w, "target", j->target);
-	jw_raw(&w, "only", j->only);
-	jw_str(&w, "cwd", j->cwd);
-	jw_raw(&w, "env", j->env);
-	jw_int(&w, "timeoutMs", j->timeout_ms);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("name", "runTests"),
+		  JW_OBJ("arguments", JW_STR("target", j->target), JW_RAW("only", j->only),
+			 JW_STR("cwd", j->cwd), JW_RAW("env", j->env),
+			 JW_INT("timeoutMs", j->timeout_ms)));
 }
 
 static void check_tests_start(struct check_job *j)

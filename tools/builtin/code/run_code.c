@@ -257,11 +257,9 @@ static void more(struct command_job *j, const struct command_run_status *st, str
 	if (st && (!st->exited || st->code)) {
 		snprintf(value, sizeof(value), "%s %d", st->exited ? "exit code" : "signal",
 			 st->code);
-		jw_obj(&in, "error");
-		jw_str(&in, "name", st->timed_out ? "TimeoutError" : "ExecutionError");
-		jw_str(&in, "value", value);
-		jw_str(&in, "traceback", "");
-		jw_end_obj(&in);
+		jw_object(&in, "error",
+			  JW_STR("name", st->timed_out ? "TimeoutError" : "ExecutionError"),
+			  JW_STR("value", value), JW_STR("traceback", ""));
 	}
 	jw_end_obj(&in);
 	jw_slice(w, "execution", buf_slice(&json));

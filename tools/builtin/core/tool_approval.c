@@ -135,17 +135,11 @@ static bool approval_can_ask(const struct toolbox_call *c)
 static void permission_put(struct jw *w, const struct builtin_tool *t, const char *title,
 			   struct slice paths, struct slice command)
 {
-	jw_obj(w, "_meta");
-	jw_obj(w, "acpd");
-	jw_obj(w, "permission");
-	jw_str(w, "tool", t->name);
-	jw_str(w, "category", policy_category_name(t->category));
-	jw_str(w, "title", title);
-	jw_raw(w, "paths", paths);
-	jw_raw(w, "command", command);
-	jw_end_obj(w);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "_meta",
+		  JW_OBJ("acpd", JW_OBJ("permission", JW_STR("tool", t->name),
+					JW_STR("category", policy_category_name(t->category)),
+					JW_STR("title", title), JW_RAW("paths", paths),
+					JW_RAW("command", command))));
 }
 
 static void question_put(struct jw *w, const struct builtin_tool *t, const char *title,

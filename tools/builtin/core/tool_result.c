@@ -16,10 +16,7 @@ struct answer {
 
 static void tool_result_put_text(struct jw *w, struct slice text)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_slice(w, "text", text);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", text));
 }
 
 static void image_put(struct jw *w, const struct tool_image *image)
@@ -27,11 +24,8 @@ static void image_put(struct jw *w, const struct tool_image *image)
 	_cleanup_(buf_done) struct buf coded = { .max = 2 * TOOL_IMAGE_MAX };
 
 	base64_encode(image->bytes, &coded);
-	jw_obj(w, NULL);
-	jw_str(w, "type", "image");
-	jw_slice(w, "data", buf_slice(&coded));
-	jw_str(w, "mimeType", image->type);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "image"), JW_SLICE("data", buf_slice(&coded)),
+		  JW_STR("mimeType", image->type));
 }
 
 /* {"content":[text, image?],"structuredContent":S} */
@@ -62,15 +56,11 @@ static void artifact_put(struct buf *out, const struct tool_artifact *a)
 
 	if (!plain)
 		base64_encode(a->bytes, &coded);
-	jw_obj(&w, NULL);
-	jw_obj(&w, "acpd");
-	jw_obj(&w, "artifact");
-	jw_str(&w, "name", a->name);
-	jw_str(&w, "type", a->type);
-	jw_slice(&w, plain ? "text" : "base64", plain ? a->bytes : buf_slice(&coded));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("acpd",
+			 JW_OBJ("artifact", JW_STR("name", a->name), JW_STR("type", a->type),
+				JW_SLICE(plain ? "text" : "base64",
+					 plain ? a->bytes : buf_slice(&coded)))));
 }
 
 /* What a model reads: the tool's own words, else those of its row, else a line for each member. */

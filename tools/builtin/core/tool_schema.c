@@ -55,9 +55,7 @@ static void words_put(struct jw *w, const char *const *words)
 
 static void string_items_put(struct jw *w, const char *key)
 {
-	jw_obj(w, key);
-	jw_str(w, "type", "string");
-	jw_end_obj(w);
+	jw_object(w, key, JW_STR("type", "string"));
 }
 
 static void details_put(struct jw *w, const struct tool_field *f)
@@ -183,13 +181,11 @@ static void tool_schema_put(struct jw *w, const char *key, const struct builtin_
 
 static void annotations_put(struct jw *w, const struct builtin_tool *t)
 {
-	jw_obj(w, "annotations");
-	jw_str(w, "title", t->title);
-	jw_bool(w, "readOnlyHint", t->hints & HINT_READ_ONLY);
-	jw_bool(w, "destructiveHint", t->hints & HINT_DESTRUCTIVE);
-	jw_bool(w, "idempotentHint", t->hints & HINT_IDEMPOTENT);
-	jw_bool(w, "openWorldHint", t->hints & HINT_OPEN_WORLD);
-	jw_end_obj(w);
+	jw_object(w, "annotations", JW_STR("title", t->title),
+		  JW_BOOL("readOnlyHint", t->hints & HINT_READ_ONLY),
+		  JW_BOOL("destructiveHint", t->hints & HINT_DESTRUCTIVE),
+		  JW_BOOL("idempotentHint", t->hints & HINT_IDEMPOTENT),
+		  JW_BOOL("openWorldHint", t->hints & HINT_OPEN_WORLD));
 }
 
 void tool_put(struct jw *w, const struct builtin_tool *t, bool output)

@@ -57,13 +57,8 @@ void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, co
 	struct buf text = { 0 };
 	struct jw w = JW(&text);
 
-	jw_obj(&w, NULL);
-	jw_int(&w, "code", code);
-	jw_str(&w, "message", message);
-	jw_obj(&w, "data");
-	jw_str(&w, "reason", reason);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_INT("code", code), JW_STR("message", message),
+		  JW_OBJ("data", JW_STR("reason", reason)));
 	toolbox_call_post(c, EVENT_ERROR, &text);
 }
 

@@ -154,8 +154,6 @@ void toolgate_result_describe(struct slice result, struct slice described, struc
 		mcp_meta_strip(out, result, ours);
 		return;
 	}
-	jw_obj(&w, "acpd");
-	jw_raw(&w, "artifact", described);
-	jw_end_obj(&w);
+	jw_object(&w, "acpd", JW_RAW("artifact", described));
 	mcp_meta_merge(out, result, buf_slice(&members));
 }

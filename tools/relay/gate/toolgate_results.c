@@ -41,10 +41,7 @@ static void toolgate_result_put_text(const char *tool, const struct toolgate_ref
 	if (why->limit)
 		buf_printf(&text, " (%s %lld)", why->limit, (long long)why->value);
 	jw_arr(w, "content");
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_slice(w, "text", buf_slice(&text));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(&text)));
 	jw_end_arr(w);
 }
 

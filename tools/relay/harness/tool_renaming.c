@@ -51,10 +51,7 @@ static void tool_renaming_note(struct tool_renaming *g, struct tool_name *t)
 	jw_str(&tools, NULL, t->tool);
 	if (t->alias == t->tool)
 		return;
-	jw_obj(&renamed, NULL);
-	jw_str(&renamed, "tool", t->tool);
-	jw_str(&renamed, "as", t->alias);
-	jw_end_obj(&renamed);
+	jw_object(&renamed, NULL, JW_STR("tool", t->tool), JW_STR("as", t->alias));
 }
 
 static void tool_renaming_omit(struct tool_renaming *g, struct jval name, const char *reason,

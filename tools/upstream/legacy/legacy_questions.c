@@ -196,10 +196,8 @@ static void put_asks(struct buf *b, const struct legacy_call *lc)
 	jw_obj(&w, "inputRequests");
 	list_each(a, (struct list *)&lc->asks, struct legacy_question, link) {
 		snprintf(key, sizeof(key), "ask-%u", a->no);
-		jw_obj(&w, key);
-		jw_str(&w, "method", a->method);
-		jw_raw(&w, "params", buf_slice(&a->params));
-		jw_end_obj(&w);
+		jw_object(&w, key, JW_STR("method", a->method),
+			  JW_RAW("params", buf_slice(&a->params)));
 	}
 	jw_end_obj(&w);
 	legacy_call_state(lc, state, &mac);

@@ -86,9 +86,7 @@ static void put_uri(struct buf *b, const char *uri)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "uri", uri);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("uri", uri));
 }
 
 static void watch_answered(void *ctx, struct slice result _unused_, struct slice error)
