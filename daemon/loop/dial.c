@@ -19,9 +19,7 @@ static void dial_next(struct dial *d);
 static void dial_drop_socket(struct dial *d)
 {
 	loop_timer_cancel(&d->timer);
-	if (d->io.events)
-		loop_io_set(d->loop, &d->io, 0);
-	closep(&d->io.fd);
+	loop_io_close(d->loop, &d->io);
 }
 
 static void report_dialed(void *ctx)

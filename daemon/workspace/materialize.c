@@ -225,8 +225,7 @@ static bool skills_changed(const struct materialize *m)
 static void materialize_end(void *ctx)
 {
 	struct materialize *m = ctx;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct materialized ret;
 
 	for (size_t i = 0; i < PART_MAX; i++)

@@ -88,8 +88,7 @@ int pins_add(struct pins *p, struct jw *w, const struct sha256 *digest, const ch
 		return r;
 	pin = GROW(p->v, p->n);
 	pin->archive = *digest;
-	if (asprintf(&pin->field, "%s%s", p->prefix, field) < 0)
-		abort();
+	pin->field = xprintf("%s%s", p->prefix, field);
 	path = derive_source(p->ws, digest, &pin->file);
 	jw_str(w, "archive", path);
 	jw_str(w, "digest", sha256_text(&pin->file, text));

@@ -101,8 +101,7 @@ static void hosted_check_put_meta(struct jw *w)
 
 static void hosted_check_ask(void *ctx)
 {
-	_cleanup_(buf_done) struct buf params = { 0 };
-	struct jw w = JW(&params);
+	JW_BUF(w, params);
 	struct hosted_check *l = ctx;
 
 	jw_obj(&w, NULL);

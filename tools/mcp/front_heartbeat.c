@@ -52,10 +52,9 @@ static void heartbeat_arm(struct front_request *x)
 
 static void beat(void *ctx)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct front_request *x = ctx;
 	struct front_heartbeat *p = x->heartbeat;
-	struct jw w = JW(&b);
 	char number[NUMBER_MAX];
 
 	/* Clients require that progress rises. The step is so small that the next real value

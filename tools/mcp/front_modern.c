@@ -54,8 +54,7 @@ static const struct mcp_reply_ops replies = { .notify = front_modern_on_notify,
  * them. */
 static void refuse_revision(struct front_request *x, struct jval requested)
 {
-	_cleanup_(buf_done) struct buf extra = { 0 };
-	struct jw w = JW(&extra);
+	JW_BUF(w, extra);
 	struct err e;
 
 	jw_raw(&w, "supported", SLICE("[\"" MCP_MODERN "\"]"));

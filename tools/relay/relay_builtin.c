@@ -81,8 +81,7 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 					      struct slice more)
 {
 	struct served_server *o = session_servers_find(v, MCP_OWN_NAME);
-	_cleanup_(buf_done) struct buf setup = { 0 };
-	struct jw w = JW(&setup);
+	JW_BUF(w, setup);
 
 	if (o)
 		return o;

@@ -73,8 +73,7 @@ static struct session *proxy_session(const struct proxy *p)
 static struct slice trace(struct proxy_call *c, const struct proxy *p, struct slice params,
 			  struct buf *b)
 {
-	_cleanup_(buf_done) struct buf member = { 0 };
-	struct jw w = JW(&member);
+	JW_BUF(w, member);
 	char parent[56];
 
 	c->traced = outside_call_begin(p->relay->store, proxy_session(p),

@@ -61,9 +61,8 @@ static void put_delivered(const struct served_server *o, struct jw *w, const cha
 static void served_server_on_listed(void *ctx, struct slice tools, struct slice renamed,
 				    struct slice omitted)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct served_server *o = ctx;
-	struct jw w = JW(&b);
 	bool changed = served_server_keep_raw(&o->delivered, tools);
 
 	changed |= served_server_keep_raw(&o->renamed, renamed);
@@ -81,9 +80,8 @@ static const struct tool_renaming_ops given_ops = { served_server_on_listed };
 
 static void served_server_on_recorded(void *ctx, const char *tool, struct slice args)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct served_server *o = ctx;
-	struct jw w = JW(&b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "tool_dry_run");
@@ -236,10 +234,9 @@ static void served_question_on_answer(void *ctx, struct slice result)
 static void served_server_on_ask(void *ctx, struct toolgate_ask *a,
 				 const struct toolgate_question *asked)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct served_server *o = ctx;
 	struct served_question *q = new0(struct served_question);
-	struct jw w = JW(&b);
 
 	q->server = o;
 	q->ask = a;

@@ -79,9 +79,8 @@ static int server_request_check_names(struct slice array, const char *field, str
 /* Checks it with the parser of the tools themselves. */
 static int check_setup(struct slice setup, struct err *e)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
+	JW_BUF(w, text);
 	struct toolbox_config c = { 0 };
-	struct jw w = JW(&text);
 	int r;
 
 	jw_obj(&w, NULL);

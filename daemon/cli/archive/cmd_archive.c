@@ -56,8 +56,7 @@ static int hash_source(int fd, struct sha256 *ret, uint64_t *size)
 static int print_done(const struct archive_client *cl, uint64_t size, const char *what,
 		      uint64_t bytes)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!cl->ask.cfg->json) {
 		printf("%s\n", cl->digest);

@@ -84,8 +84,7 @@ static int print_report(const struct config *c, struct slice done)
 int cmd_skills_validate(const struct config *c)
 {
 	_cleanup_(freep) char *dir = cli_absolute(c->args[0]);
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 
 	jw_object(&w, NULL, JW_STR("directory", dir), JW_BOOL("single", true));
 	return run_unpack(c, "skills", buf_slice(&job), print_report);

@@ -20,8 +20,7 @@
 static int bundle_unpack(const struct config *c, const char *file, const char *dir)
 {
 	_cleanup_(freep) char *archive = cli_absolute(file), *in = file_join(dir, "in");
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 	int r;
 
 	bundle_put_extract(&w, in, archive, NULL);

@@ -26,8 +26,7 @@ static bool plain_id(const char *id)
 
 static int print_exported(const struct config *c, uint64_t bytes)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!c->json || !c->output)
 		return EXIT_DONE;

@@ -158,8 +158,7 @@ static void begin_replay(struct replay *r, struct slice id)
 
 static void replay_initialize(struct replay *r, const struct rpc_msg *m)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	r->client = acp_client_caps(jobj_get(m->params, "clientCapabilities").raw);
 	jw_obj(&w, NULL);
@@ -174,8 +173,7 @@ static void replay_initialize(struct replay *r, const struct rpc_msg *m)
 
 static void replay_list(struct replay *r, const struct rpc_msg *m)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_arr(&w, "sessions");

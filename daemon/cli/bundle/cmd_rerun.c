@@ -143,8 +143,7 @@ static void on_workspace_compared(void *ctx, uint64_t tag _unused_, const struct
 /* All turns have been made. */
 static void ask_workspace(struct rerun *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	/* The bundle has nothing to compare with: the daemon is not asked. */
 	if (!r->plan.state) {

@@ -120,8 +120,7 @@ static void finding_put(struct jw *w, const struct finding *one)
 
 void findings_print_json(const struct findings *f, struct slice daemon)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_arr(&w, "findings");

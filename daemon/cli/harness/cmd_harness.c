@@ -137,8 +137,7 @@ static int verify_named(const struct config *c, const struct harness_table *t, s
 int cmd_harness_verify(const struct config *c)
 {
 	_cleanup_(harness_table_done) struct harness_table t = { 0 };
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct err e = { 0 };
 	int code;
 
@@ -158,8 +157,7 @@ int cmd_harness_verify(const struct config *c)
 
 static void print_install(const struct harness_install *in, int code, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "harness", in->pin->id);

@@ -49,9 +49,8 @@ static enum file_kind source_kind(int fd)
 static int unpack_package(const struct harness_install *in, const char *place, struct err *e)
 {
 	_cleanup_(freep) char *target = package_in(place, in->pin);
-	_cleanup_(buf_done) struct buf job = { 0 };
+	JW_BUF(w, job);
 	const struct config plain = { .json = false };
-	struct jw w = JW(&job);
 	int code, r = file_mkdirs(target, 0755);
 
 	if (r < 0) {

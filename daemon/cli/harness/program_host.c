@@ -29,8 +29,7 @@ void own_node_add(void)
 
 	if (found || access(NODE_DIR "/node", X_OK) < 0)
 		return;
-	if (asprintf(&longer, "%s%s" NODE_DIR, path ? path : "", path && *path ? ":" : "") < 0)
-		abort();
+	longer = xprintf("%s%s" NODE_DIR, path ? path : "", path && *path ? ":" : "");
 	setenv("PATH", longer, 1);
 }
 

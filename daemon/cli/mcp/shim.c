@@ -99,8 +99,7 @@ static int shim_carry(int fd)
 
 static bool say_hello(int fd, const char *server, const char *key)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object(&w, NULL, JW_OBJ("acpd", JW_STR("server", server), JW_STR("key", key)));
 	buf_putc(&b, '\n');

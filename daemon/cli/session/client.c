@@ -82,8 +82,7 @@ void client_cancel(struct acp_client *c)
 
 void client_prompt(struct acp_client *c, struct slice blocks, rpc_reply_fn fn)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", c->session_id);
@@ -126,9 +125,8 @@ static void on_client_initialized(void *ctx, uint64_t tag _unused_, const struct
 
 static void on_link_open(void *ctx)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct acp_client *c = ctx;
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_int(&w, "protocolVersion", 1);

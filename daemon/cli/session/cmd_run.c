@@ -241,9 +241,8 @@ static void on_run_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_m
 static void run_session_opened(void *ctx, struct slice result)
 {
 	struct slice meta = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct prompt_run *r = ctx;
-	struct jw w = JW(&b);
 
 	cli_print_skipped(jobj_get(meta, "workspace").raw);
 	jw_object(&w, NULL, JW_STR("type", "text"), JW_STR("text", r->prompt));
@@ -320,8 +319,7 @@ static const struct client_ops run_ops = {
 
 static void print_run(const struct prompt_run *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object(&w, NULL, JW_STR("sessionId", r->client.session_id),
 		  JW_STR("stopReason", r->stop_reason), JW_SLICE("text", buf_slice(&r->text)),

@@ -86,8 +86,7 @@ static int read_all_ledgers(struct run_stats *s, const struct config *c)
 
 static void print_stats(struct run_stats *s, bool json)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!json) {
 		run_stats_print(s);

@@ -313,8 +313,7 @@ int cmd_usage(const struct config *c)
 
 static void print_report_json(const struct ledger_report *rep, const char *path, bool asked)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_bool(&w, "ok", !rep->first_bad);

@@ -57,7 +57,6 @@ void host_questions_add(struct host_questions *q, const char *host, int port)
 
 	snprintf(x->host, sizeof(x->host), "%s", host);
 	x->port = port;
-	list_init(&x->link);
 	list_add_tail(&q->all, &x->link);
 	q->n++;
 	q->nopen++;

@@ -31,9 +31,8 @@ static char *approvals_text_of(struct slice s)
 void http_get_approvals(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(freep) char *session = NULL, *cursor = NULL;
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct approvals_query a = { 0 };
-	struct jw w = JW(&b);
 	struct err e = { 0 };
 	int r;
 

@@ -36,8 +36,7 @@ static void tokens_refuse(struct http_reply *ret, const struct err *e)
 static void mint(const struct http_context *ctx, const char *param _unused_, struct slice body,
 		 struct http_reply *ret)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct err e = { 0 };
 	struct jval v;
 	int r;

@@ -243,9 +243,7 @@ static int bundle_hash_fd(int fd, uint64_t max, struct sha256 *ret, uint64_t *by
 	*bytes = 0;
 	sha256_begin(&h);
 	while (n != 0) {
-		n = read(fd, piece, PIECE);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(read(fd, piece, PIECE));
 		if (n < 0)
 			return -errno;
 		*bytes += (uint64_t)n;

@@ -49,10 +49,8 @@ int zip_pread(int fd, uint64_t at, void *to, size_t n, struct verdict *v)
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t got = pread(fd, (uint8_t *)to + done, n - done, (off_t)(at + done));
+		ssize_t got = RETRY(pread(fd, (uint8_t *)to + done, n - done, (off_t)(at + done)));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
 			return fail_with(v, -errno, NULL, "reading the archive");
 		if (got == 0)

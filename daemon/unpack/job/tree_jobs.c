@@ -52,8 +52,7 @@ static const struct jfield skill_fields[] = {
 enum unpack_exit small_job_run(struct slice line, const struct jfield *fields, bool absolute,
 			       void *job, struct verdict *v, int (*work)(void *job, struct jw *w))
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	int r;
 
 	jw_obj(&w, NULL);

@@ -164,9 +164,8 @@ int ledger_state_load(int fd, struct ledger_state *ret)
 
 int ledger_state_store(int fd, const struct ledger_state *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	char removed[96];
-	struct jw w = JW(&b);
 	ssize_t n;
 
 	jw_obj(&w, NULL);

@@ -102,8 +102,7 @@ static void check_job_answer(struct check_job *j, struct slice line)
 
 static void check_job_refuse(struct check_job *j, const char *why)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object(&w, NULL, JW_OBJ("error", JW_STR("message", why)));
 	check_job_answer(j, buf_slice(&b));
@@ -131,9 +130,8 @@ static void check_command_put_stream(struct jw *w, const struct command *c,
 
 static void check_command_on_exit(void *ctx, const struct command_run_status *st)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct check_job *j = ctx;
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	command_put_end(&w, st);
@@ -255,10 +253,9 @@ static const struct mcp_reply_ops replies = { mcp_call_hear_nothing, check_tests
 
 static struct toolbox *check_tests_box(struct check_job *j, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct toolbox_config config = { 0 };
 	struct toolbox *box = NULL;
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_arr(&w, "roots");

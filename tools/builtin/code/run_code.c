@@ -244,8 +244,7 @@ static void code_put_stream(struct jw *w, const char *key, const struct command_
 /* What E2B's code interpreter answers, as JSON in a string. */
 static void more(struct command_job *j, const struct command_run_status *st, struct jw *w)
 {
-	_cleanup_(buf_done) struct buf json = { 0 };
-	struct jw in = JW(&json);
+	JW_BUF(in, json);
 	char value[40];
 
 	jw_obj(&in, NULL);

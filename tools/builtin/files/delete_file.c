@@ -102,8 +102,7 @@ static void delete_file(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(tool_path_entry_done) struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	struct err e;
 
 	if (tool_path_entry(c, path, TOOL_PATH_WRITE, false, &at, &e) < 0 ||
@@ -156,8 +155,7 @@ static int directory_make(struct builtin_call *c, const char *path, struct err *
 static void create_directory(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	struct err e;
 	int r = directory_make(c, path, &e);
 

@@ -92,8 +92,7 @@ static void info_put(struct jw *w, const struct file_stat *l)
 static void get_info(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	struct file_stat l;
 	struct err e;
 
@@ -112,8 +111,7 @@ static void get_info(struct builtin_call *c)
 static void check_exists(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	struct file_stat l;
 	struct err e;
 	int r = stat_path(c, path, &l, &e);
@@ -182,9 +180,8 @@ static int size_sum_of(struct builtin_call *c, const struct file_stat *l, const 
 static void get_size(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	_cleanup_(buf_done) struct buf out = { 0 };
+	JW_BUF(w, out);
 	bool recursive = tool_arg_bool(c, "recursive", false);
-	struct jw w = JW(&out);
 	struct size_sum sum = { 0 };
 	struct file_stat l = { .at = TOOL_PATH_ENTRY_NONE };
 	struct err e;

@@ -116,8 +116,7 @@ static void write_one(struct builtin_call *c)
 					  .sync = tool_arg_bool(c, "fsync", false),
 					  .dry = c->dry_run },
 				 .at = TOOL_PATH_ENTRY_NONE };
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	struct err e = { 0 };
 	int r = get_content(c->args, &it.bytes, &e);
 
@@ -213,8 +212,7 @@ static void write_item_put(struct jw *w, const struct write_item *it)
 static void write_files_answer(struct builtin_call *c, const struct write_item *items, size_t n,
 			       size_t failed)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 
 	jw_bool(&w, "success", !failed);
 	jw_arr(&w, "filesWritten");

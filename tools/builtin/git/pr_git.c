@@ -295,8 +295,7 @@ static int bundle_done(struct pr *p, struct slice out, int code _unused_)
 	buf_add_slice(&p->bundle, out);
 	if (p->bundle.failed)
 		return -ENOMEM;
-	if (asprintf(&p->bundle_name, "%s.bundle", name ? name + 1 : p->branch) < 0)
-		abort();
+	p->bundle_name = xprintf("%s.bundle", name ? name + 1 : p->branch);
 	return toolbox_config(p->call->box)->session ? 0 : bundle_leave(p);
 }
 

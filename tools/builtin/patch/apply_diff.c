@@ -164,8 +164,7 @@ static void answer_done(struct builtin_call *c, const struct patch_plan *p, bool
 /* Nothing was changed: each file says whether it would have fitted. */
 static void answer_misfit(struct builtin_call *c, const struct patch_plan *p)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 	const struct err *first = NULL;
 
 	for (size_t i = 0; i < p->set.n && !first; i++)

@@ -335,9 +335,8 @@ static void write_start(struct builtin_call *c)
 
 static void list_start(struct builtin_call *c)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	JW_BUF(w, out);
 	struct background_procs *ps = background_procs_of(c->box);
-	struct jw w = JW(&out);
 	char pid[PID_TEXT];
 
 	jw_arr(&w, "processes");

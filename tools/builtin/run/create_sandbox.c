@@ -70,8 +70,7 @@ static void create_sandbox(struct builtin_call *c)
 {
 	struct err e = { 0 };
 	int r = c->dry_run ? 0 : take_variables(c, "envVars", &e);
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 
 	if (r == 0 && !c->dry_run)
 		r = take_variables(c, "envs", &e);

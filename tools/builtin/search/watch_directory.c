@@ -296,8 +296,7 @@ static void watch_until(struct directory_watch *s, uint64_t until)
 
 static void watch_answer(struct directory_watch *s, const char *path, uint64_t until)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 
 	jw_bool(&w, "watchStarted", true);
 	jw_str(&w, "path", path);

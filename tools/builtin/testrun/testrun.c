@@ -345,8 +345,7 @@ static int testrun_prepare(struct testrun *t, struct err *e)
 
 static void dry(struct testrun *t)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
+	JW_BUF(w, out);
 
 	for (unsigned i = 0; i < t->count; i++)
 		t->shards[i].status.exited = true;

@@ -146,8 +146,7 @@ struct jval toolgate_result_artifact(struct slice result)
 void toolgate_result_describe(struct slice result, struct slice described, struct buf *out)
 {
 	static const char *const ours[] = { "acpd", NULL };
-	_cleanup_(buf_done) struct buf members = { 0 };
-	struct jw w = JW(&members);
+	JW_BUF(w, members);
 
 	/* No place to keep it: the member goes, with the bytes. */
 	if (!described.n) {

@@ -74,8 +74,7 @@ static void tool_renaming_omit(struct tool_renaming *g, struct jval name, const 
 /* Writes a call with another name. */
 static void put_renamed(struct buf *out, struct slice object, const char *name)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, NULL, name);
 	mcp_text_splice(out, object, jobj_get(object, "name").raw, buf_slice(&b));

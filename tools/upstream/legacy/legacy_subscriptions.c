@@ -48,9 +48,8 @@ static bool all_answered(const struct legacy_subscription *li)
 /* Sends what is granted, first of all notifications of this listen. */
 static void acknowledge(void *ctx)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct legacy_subscription *li = ctx;
-	struct jw w = JW(&b);
 
 	li->acknowledged = true;
 	jw_obj(&w, NULL);
