@@ -48,12 +48,9 @@ static uint64_t value_digest(struct jval v);
 static uint64_t object_digest(struct jval v)
 {
 	uint64_t sum = 0, member;
-	struct jiter it;
-	struct slice key;
 
-	jiter_init(&it, v);
-	while (jiter_next(&it, &key, &v)) {
-		member = value_digest(v);
+	jobj_each(key, value, v) {
+		member = value_digest(value);
 		sum += digest_mix(key_digest(key), &member, sizeof(member));
 	}
 	return digest_mix(FNV_BASIS ^ J_OBJECT, &sum, sizeof(sum));
@@ -62,11 +59,9 @@ static uint64_t object_digest(struct jval v)
 static uint64_t array_digest(struct jval v)
 {
 	uint64_t h = FNV_BASIS ^ J_ARRAY, element;
-	struct jiter it;
 
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &v)) {
-		element = value_digest(v);
+	jarr_each(value, v) {
+		element = value_digest(value);
 		h = digest_mix(h, &element, sizeof(element));
 	}
 	return h;
@@ -96,19 +91,11 @@ static struct jval args_object(struct slice args)
 	return v;
 }
 
-static bool is_empty_object(struct jval object)
-{
-	struct jiter it;
-	struct jval v;
-
-	return !jiter_init(&it, object) || !jiter_next(&it, NULL, &v);
-}
-
 uint64_t agui_args_digest(struct slice args)
 {
 	struct jval v = args_object(args);
 
-	return v.type != J_OBJECT || is_empty_object(v) ? 0 : object_digest(v);
+	return jobj_has_members(v) ? object_digest(v) : 0;
 }
 
 /* --- what is said ----------------------------------------------------------------------------------------------------- */

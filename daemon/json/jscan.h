@@ -128,6 +128,15 @@ static inline struct jiter jiter_of_text(struct slice text, enum jtype type)
 #endif
 /* clang-format on */
 
+/* False for a value of another type, too. */
+static inline bool jobj_has_members(struct jval object)
+{
+	struct jiter it = jiter_of_value(object, J_OBJECT);
+	struct jval member;
+
+	return jiter_next(&it, NULL, &member);
+}
+
 static inline size_t jarr_length(struct jval array)
 {
 	size_t n = 0;

@@ -186,14 +186,10 @@ static int take_secrets(const struct webhook_place *at, const char *text, struct
 
 static int take_events(const struct webhook_place *at, struct slice events, struct webhook *w)
 {
-	struct jiter it;
-	struct jval v;
-
 	w->events = events.n ? 0 : WEBHOOK_ALL;
 	if (!events.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, events });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, events) {
 		_cleanup_(freep) char *name = NULL;
 		enum webhook_type type = jstr_decode(v, WEBHOOK_ID_MAX, &name) == 0 ?
 						 webhook_type_find(slice_of(name)) :

@@ -62,14 +62,10 @@ static bool read_limit(int kind, struct jval v, uint64_t *ret)
 
 int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[96];
 
 	memset(ret, 0, sizeof(*ret));
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, raw) {
 		int kind = budget_kind_find(key);
 
 		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);

@@ -96,13 +96,9 @@ static int part_put_archive(struct materialize *m, struct jw *w, const struct re
 /* The client's members, with "path" under the name that a job has for it. */
 static void part_put_files(struct jw *w, const struct request *r)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (!r->files)
 		return;
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(r->files) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(r->files)) {
 		jw_obj(w, NULL);
 		jw_raw(w, "file", jobj_get(v.raw, "path").raw);
 		jw_members(w, v.raw, "path");

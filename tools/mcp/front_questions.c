@@ -293,15 +293,6 @@ static void put_questions(struct front_request *x, struct jval questions)
 	loop_timer_set(x->front->loop, &x->timer, MCP_ASK_MS, front_questions_on_timeout, x);
 }
 
-static bool front_questions_anything(struct jval questions)
-{
-	struct jiter it;
-	struct jval v;
-
-	return questions.type == J_OBJECT && jiter_init(&it, questions) &&
-	       jiter_next(&it, NULL, &v);
-}
-
 /* Checks that the result is allowed for this method, in this round, and asks something or has a state. */
 static int check_round(struct front_request *x, struct jval questions, struct jval state,
 		       struct err *e)
@@ -312,7 +303,7 @@ static int check_round(struct front_request *x, struct jval questions, struct jv
 		return err_set(e, -ELOOP, 0, "INPUT_ROUNDS",
 			       "%s still needs input after %d rounds of questions", x->method->name,
 			       MCP_ROUNDS_MAX);
-	if (!front_questions_anything(questions) && state.type != J_STRING)
+	if (!jobj_has_members(questions) && state.type != J_STRING)
 		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
 			       "%s needs input and does not say which", x->method->name);
 	return check_questions(x, questions, e);
@@ -345,7 +336,7 @@ void front_questions_begin(struct front_request *x, struct slice result)
 	x->state = state.type == J_STRING ? xstrndup(state.raw.p, state.raw.n) : NULL;
 	/* With a state alone the server wants to be called again. Not at once, or the two
 	 * would spin. */
-	if (front_questions_anything(questions))
+	if (jobj_has_members(questions))
 		put_questions(x, questions);
 	else
 		loop_timer_set(x->front->loop, &x->timer, MCP_PACE_MS, front_questions_retry, x);

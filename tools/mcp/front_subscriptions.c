@@ -187,10 +187,9 @@ static void announce_lists(struct mcp_front *f)
  * only repeat that. */
 static bool takes_nothing(struct slice acknowledgement)
 {
-	struct jval taken = jobj_get(acknowledgement, "notifications"), v;
-	struct jiter it;
+	struct jval taken = jobj_get(acknowledgement, "notifications");
 
-	return taken.type == J_OBJECT && jiter_init(&it, taken) && !jiter_next(&it, NULL, &v);
+	return taken.type == J_OBJECT && !jobj_has_members(taken);
 }
 
 static void acknowledged(struct front_stream *s, struct slice params)

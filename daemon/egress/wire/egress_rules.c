@@ -74,13 +74,10 @@ static int read_host(struct egress_entry *x, const char *text, const char prefix
 static int read_ports(struct egress_entry *x, struct slice array, const char prefix[PREFIX_SIZE],
 		      struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[FIELD_SIZE];
 	int64_t port;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (array.n && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, array) {
 		snprintf(field, sizeof(field), "%.95sports[%u]", prefix, x->nports);
 		if (x->nports == EGRESS_PORTS_MAX)
 			return err_field(e, field, "FIELD_TOO_LONG", "%s: more than %d ports",

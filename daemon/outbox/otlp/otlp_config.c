@@ -168,12 +168,7 @@ static bool otlp_config_is_token(struct slice s)
 /* They go into requests as they are. */
 static bool are_headers(struct slice object)
 {
-	struct jiter it;
-	struct slice key;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, object)
 		if (!otlp_config_is_token(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
 			return false;
 	return true;

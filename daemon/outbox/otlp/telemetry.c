@@ -56,14 +56,7 @@ static bool telemetry_is_ours(struct slice key)
 static void put_given(const struct telemetry *t, struct otlp_writer *w, const char **service,
 		      char **named)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!t->cfg.attributes ||
-	    !jiter_init(&it, (struct jval){ J_OBJECT, slice_of(t->cfg.attributes) }))
-		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, slice_of(t->cfg.attributes)) {
 		_cleanup_(freep) char *text = NULL;
 
 		if (jstr_decode(v, OTLP_HEADERS_MAX, &text) < 0)

@@ -288,12 +288,7 @@ static struct draft_change *find_change(const struct draft_changes *c, const cha
 
 int draft_force(struct draft_changes *c, struct slice paths, struct verdict *v)
 {
-	struct jiter it;
-	struct jval item;
-
-	if (!paths.n || !jiter_init(&it, (struct jval){ J_ARRAY, paths }))
-		return 0;
-	while (jiter_next(&it, NULL, &item)) {
+	jarr_each(item, paths) {
 		_cleanup_(freep) char *path = NULL;
 		struct draft_change *d;
 

@@ -80,11 +80,7 @@ static int discard_entry(const struct discard *d, const char *name)
 
 static int discard_all(struct discard *d, struct jw *w)
 {
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, d->names });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, d->names) {
 		_cleanup_(freep) char *name = NULL;
 
 		if (jstr_decode(v, NAME_BYTES_MAX, &name) < 0 || !*name || strchr(name, '/') ||

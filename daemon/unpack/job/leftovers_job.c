@@ -148,20 +148,14 @@ static bool leftover_leads_to(const char *dir, const char *name, const char *pat
 
 static bool leftover_is_kept(const struct leftovers_job *j, const char *dir, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-	bool kept = false;
-
-	if (!j->keep.n || !jiter_init(&it, (struct jval){ J_ARRAY, j->keep }))
-		return false;
-	while (!kept && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, j->keep) {
 		_cleanup_(freep) char *path = NULL;
 
 		/* what cannot be read could be anything */
-		kept = jstr_decode(v, PATH_BYTES_MAX, &path) < 0 ||
-		       leftover_leads_to(dir, name, path);
+		if (jstr_decode(v, PATH_BYTES_MAX, &path) < 0 || leftover_leads_to(dir, name, path))
+			return true;
 	}
-	return kept;
+	return false;
 }
 
 struct left_dir {
@@ -226,16 +220,13 @@ static int leftovers_work(void *job, struct jw *w)
 	static const char *const spools[] = { "/var/spool/cron/crontabs",
 					      "/var/spool/cron/atjobs" };
 	struct leftovers_job *j = job;
-	struct jiter it;
-	struct jval v;
 
 	if (user_of(&j->user, j->uid, j->gid, &j->v) < 0)
 		return -EPERM;
 	if (!j->user.other) /* it would be all of our own */
 		return fail_as(&j->v, "ACCESS_DENIED", NULL, "only root can clean up after others");
 	j->failed += worker_process_run(leftovers_kill, j) != 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, j->directories });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, j->directories) {
 		_cleanup_(freep) char *path = NULL;
 
 		j->failed += jstr_decode(v, PATH_BYTES_MAX, &path) < 0 ||

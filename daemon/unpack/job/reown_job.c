@@ -138,12 +138,9 @@ static int reown_walk(struct reown_job *j, const struct reown_tree *t)
 
 static int reown_take_from(struct reown_job *j)
 {
-	struct jiter it;
-	struct jval v;
 	int64_t uid;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, j->from });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, j->from) {
 		if (j->n == REOWN_UIDS_MAX || jdec_int(v, &uid) < 0 || uid < 1 || uid >= UINT32_MAX)
 			return fail_as(&j->v, "PARAM_INVALID", "from", "from: not uids");
 		j->uids[j->n++] = (uid_t)uid;

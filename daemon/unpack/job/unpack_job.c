@@ -176,12 +176,7 @@ static int job_sources(struct slice text, struct unpack_job *j, struct err *e)
 
 int job_strings(struct slice raw, size_t max, size_t bytes, char ***v, size_t *n)
 {
-	struct jiter it;
-	struct jval item;
-
-	if (!raw.n || !jiter_init(&it, (struct jval){ J_ARRAY, raw }))
-		return 0;
-	while (jiter_next(&it, NULL, &item)) {
+	jarr_each(item, raw) {
 		char *text = NULL;
 
 		if (*n == max || jstr_decode(item, bytes, &text) < 0)

@@ -238,17 +238,9 @@ static bool record_fits(struct slice record)
 	return true;
 }
 
-static bool object_is_empty(struct slice object)
-{
-	struct jiter it;
-	struct jval v;
-
-	return !jiter_init(&it, (struct jval){ J_OBJECT, object }) || !jiter_next(&it, NULL, &v);
-}
-
 static int record_lay_out(struct ledger *l, struct slice record)
 {
-	bool empty = object_is_empty(record);
+	bool empty = !jobj_has_members((struct jval){ J_OBJECT, record });
 	struct buf *b = &l->line;
 
 	buf_reset(b);

@@ -173,8 +173,6 @@ static void legacy_call_put_result(struct buf *b, const struct legacy_call *lc, 
 			"\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"" :
 			"\"resultType\":\"complete\"";
 	bool marked = jscan_object(result, marks, ARRAY_SIZE(marks)) != JSCAN_OK;
-	struct jiter it;
-	struct jval v;
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		marked |= marks[i].v.type != J_NONE;
@@ -184,8 +182,7 @@ static void legacy_call_put_result(struct buf *b, const struct legacy_call *lc, 
 	}
 	buf_putc(b, '{');
 	buf_puts(b, more);
-	jiter_init(&it, (struct jval){ J_OBJECT, result });
-	if (jiter_next(&it, NULL, &v))
+	if (jobj_has_members((struct jval){ J_OBJECT, result }))
 		buf_putc(b, ',');
 	buf_add(b, result.p + 1, result.n - 1);
 }
