@@ -371,7 +371,7 @@ static void life_put_time(struct jw *w, const char *key, uint64_t mono)
 	jw_str(w, key, clock_iso(clock_real_ms() + mono - clock_mono_ms(), text));
 }
 
-static void put_work(struct jw *w, const struct life_view *v)
+static void life_put_work(struct jw *w, const struct life_view *v)
 {
 	const struct store_work *k = &v->work;
 
@@ -381,7 +381,7 @@ static void put_work(struct jw *w, const struct life_view *v)
 		  JW_UINT("waiting", k->waiting), JW_UINT("uploads", v->held[HOLD_UPLOAD]));
 }
 
-static void put_deadline(struct jw *w, const struct deadline *d)
+static void life_put_deadline(struct jw *w, const struct deadline *d)
 {
 	if (!d->what)
 		return;
@@ -392,7 +392,7 @@ static void put_deadline(struct jw *w, const struct deadline *d)
 	jw_end_obj(w);
 }
 
-static void put_lease(struct jw *w, uint64_t until)
+static void life_put_lease(struct jw *w, uint64_t until)
 {
 	uint64_t now = clock_mono_ms();
 
@@ -400,7 +400,7 @@ static void put_lease(struct jw *w, uint64_t until)
 	jw_uint(w, "leaseSeconds", until > now ? (until - now + 999) / 1000 : 0);
 }
 
-static void put_draining(struct jw *w, const struct lifecycle *l)
+static void life_put_draining(struct jw *w, const struct lifecycle *l)
 {
 	if (!l->why)
 		return;
@@ -418,8 +418,8 @@ void lifecycle_put_brief(const struct lifecycle *l, struct jw *w)
 		return;
 	life_view_read(l, &v);
 	jw_str(w, "state", life_state_word(v.state));
-	put_lease(w, v.lease);
-	put_draining(w, l);
+	life_put_lease(w, v.lease);
+	life_put_draining(w, l);
 }
 
 void lifecycle_put(const struct lifecycle *l, struct jw *w)
@@ -434,8 +434,8 @@ void lifecycle_put(const struct lifecycle *l, struct jw *w)
 	jw_bool(w, "busy", v.busy);
 	if (!v.busy)
 		jw_str(w, "idleSince", clock_iso(v.idle_real, text));
-	put_work(w, &v);
-	put_deadline(w, &v.work.next);
-	put_lease(w, v.lease);
-	put_draining(w, l);
+	life_put_work(w, &v);
+	life_put_deadline(w, &v.work.next);
+	life_put_lease(w, v.lease);
+	life_put_draining(w, l);
 }

@@ -110,7 +110,7 @@ static bool stops_by_quota(const struct model_call *c, enum model_refusal why)
 }
 
 /* In a form that the clients of all four APIs read. */
-static void put_refusal_body(struct buf *b, enum model_refusal why, bool quota)
+static void model_put_refusal(struct buf *b, enum model_refusal why, bool quota)
 {
 	const char *type = refusals[why].status < 500 ? "invalid_request_error" : "api_error";
 	struct jw w = JW(b);
@@ -126,7 +126,7 @@ int model_refusal_again(const char *word, struct buf *body)
 {
 	for (enum model_refusal why = 0; why < MODEL_REFUSAL_MAX; why++)
 		if (refusals[why].word && strcmp(refusals[why].word, word) == 0) {
-			put_refusal_body(body, why, false);
+			model_put_refusal(body, why, false);
 			return refusals[why].status;
 		}
 	return 0;
@@ -144,7 +144,7 @@ static void answer_refusal(struct model_call *c, enum model_refusal why, unsigne
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	count_refusal(c, why);
-	put_refusal_body(&b, why, quota);
+	model_put_refusal(&b, why, quota);
 	buf_printf(&c->out,
 		   "HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
 		   "connection: close\r\n%s",

@@ -136,7 +136,7 @@ static bool row_fits(struct slice row, struct slice path)
 	       segment_name_ok((struct slice){ path.p + before, path.n - before - after });
 }
 
-static struct slice path_without_query(struct slice path, struct slice *query)
+static struct slice model_path_cut(struct slice path, struct slice *query)
 {
 	const char *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
 
@@ -175,7 +175,7 @@ bool model_path_passes(enum model_api api, struct slice more, struct slice metho
 {
 	struct slice query;
 
-	path = path_without_query(path, &query);
+	path = model_path_cut(path, &query);
 	if (!query_ok(query))
 		return false;
 	for (const struct path_row *r = apis[api].paths; r->path; r++)
@@ -190,7 +190,7 @@ struct slice model_of_path(enum model_api api, struct slice path)
 	struct slice query, model;
 	const char *colon;
 
-	path = path_without_query(path, &query);
+	path = model_path_cut(path, &query);
 	if (!slice_skip(&path, apis[api].root) || !slice_skip(&path, "/models/"))
 		return SLICE_NONE;
 	colon = path.n ? memchr(path.p, ':', path.n) : NULL;
@@ -273,7 +273,7 @@ bool model_path_generates(enum model_api api, struct slice method, struct slice 
 {
 	struct slice query;
 
-	path = path_without_query(path, &query);
+	path = model_path_cut(path, &query);
 	for (size_t i = 0; i < ARRAY_SIZE(generating[api]) && generating[api][i]; i++) {
 		size_t n = strlen(generating[api][i]);
 

@@ -103,7 +103,7 @@ struct build {
 	unsigned documents;
 };
 
-static _printf_(4, 5) bool front_fail(struct build *b, const char *code, unsigned line,
+_printf_(4, 5) static bool front_fail(struct build *b, const char *code, unsigned line,
 				      const char *fmt, ...)
 {
 	va_list ap;

@@ -63,7 +63,7 @@ struct field_check {
 	unsigned line;
 };
 
-static _printf_(4, 5) void field_note(struct field_check *c, enum skill_severity severity,
+_printf_(4, 5) static void field_note(struct field_check *c, enum skill_severity severity,
 				      const char *code, const char *fmt, ...)
 {
 	char text[200];

@@ -121,7 +121,7 @@ static char *refused_prompt_error(struct slice error)
 	return text ? text : xstrdup("error");
 }
 
-static void forget_turn(struct rerun *r)
+static void rerun_forget_turn(struct rerun *r)
 {
 	loop_timer_cancel(&r->patience);
 	r->cancelling = r->cancelled = false;
@@ -182,7 +182,7 @@ static void on_turn_ended(void *ctx, uint64_t tag _unused_, const struct rpc_msg
 		jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->ended.stop_reason);
 	/* Compared before it is forgotten: the next turn uses the same struct. */
 	rerun_result_turn(&r->result, r->turn, &r->ended);
-	forget_turn(r);
+	rerun_forget_turn(r);
 	make_next_turn(r);
 }
 
@@ -296,7 +296,7 @@ static int compare_runs(struct rerun *r)
 
 static void rerun_done(struct rerun *r)
 {
-	forget_turn(r);
+	rerun_forget_turn(r);
 	client_done(&r->client);
 	rerun_taker_done(&r->taker);
 	recorded_calls_done(&r->recording);

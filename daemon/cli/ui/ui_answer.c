@@ -100,7 +100,7 @@ static void put_body_lines(struct ui_visit *v, const char *type, uint64_t size)
 		   (unsigned long long)size);
 }
 
-static void put_refusal_body(const struct ui_refusal *why, const char *detail, struct buf *ret)
+static void ui_put_refusal(const struct ui_refusal *why, const char *detail, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf message = { 0 };
 	struct jw w = JW(ret);
@@ -115,7 +115,7 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 {
 	_cleanup_(buf_done) struct buf body = { 0 };
 
-	put_refusal_body(why, detail, &body);
+	ui_put_refusal(why, detail, &body);
 	put_status_lines(v, why->status);
 	put_body_lines(v, "application/json", buf_len(&body));
 	if (!v->to_head)
@@ -155,7 +155,7 @@ static void send_file(struct ui_visit *v, const struct viewer_file *f, bool gzip
 	ui_visit_finish(v);
 }
 
-static struct slice path_without_query(struct slice path)
+static struct slice ui_path_of(struct slice path)
 {
 	struct slice plain;
 
@@ -164,7 +164,7 @@ static struct slice path_without_query(struct slice path)
 
 bool ui_is_own(struct slice path)
 {
-	path = path_without_query(path);
+	path = ui_path_of(path);
 	return path.n < 2 || slice_is(path, "/ui") || slice_starts(path, "/ui/");
 }
 
@@ -178,7 +178,7 @@ static bool takes_gzip(const struct http_request_head *h)
 
 void ui_answer_own(struct ui_visit *v, const struct http_request_head *h, struct slice path)
 {
-	struct slice plain = path_without_query(path);
+	struct slice plain = ui_path_of(path);
 	_cleanup_(freep) char *name = xstrndup(plain.p, plain.n);
 	const struct viewer_file *f = viewer_find(name);
 

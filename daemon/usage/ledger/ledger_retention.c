@@ -421,7 +421,7 @@ static void on_closed_durable(void *ctx, int error)
 		ledger_retention_check(l);
 }
 
-static void take_next(struct ledger *l, int fd)
+static void ledger_take_file(struct ledger *l, int fd)
 {
 	struct ledger_closed c = { l->first, l->size, clock_real_ms() };
 	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->last + 1);
@@ -457,7 +457,7 @@ int ledger_rotate(struct ledger *l)
 		unlink(next);
 		return r;
 	}
-	take_next(l, fd);
+	ledger_take_file(l, fd);
 	return 0;
 }
 
