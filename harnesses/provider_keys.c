@@ -14,15 +14,12 @@
 /* A key is decoded into a buffer that is wiped before it is freed. */
 static struct locked_text *lock_key(struct jval v)
 {
-	_cleanup_(buf_done) struct buf b = { .max = PROVIDER_KEY_MAX };
-	struct locked_text *t = NULL;
+	_cleanup_(secret_buf_done) struct buf b = { .max = PROVIDER_KEY_MAX };
 
 	buf_reserve(&b, v.raw.n); /* it does not move while it grows */
-	if (v.type == J_STRING && jstr_decode_bytes(v, &b) == 0)
-		t = locked_text_new(buf_slice(&b));
-	if (b.data)
-		explicit_bzero(b.data, b.cap);
-	return t;
+	if (v.type != J_STRING || jstr_decode_bytes(v, &b) < 0)
+		return NULL;
+	return locked_text_new(buf_slice(&b));
 }
 
 static void put_fallbacks_without_keys(struct jw *w, struct jval list)

@@ -409,7 +409,7 @@ static int run_handler(struct acp_request *q, const struct acp_handler *h, struc
 	if (r == REQUEST_ANSWER)
 		send_request_answer(q);
 	if (h->secret)
-		secret_text_done(&q->out);
+		secret_buf_done(&q->out);
 	if (q->args)
 		jdec_free(h->fields, q->args);
 	free(q->args);

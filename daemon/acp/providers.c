@@ -58,13 +58,6 @@ void conn_drop_provider(struct acp_conn *c)
 	c->provider = provider_free(c->provider);
 }
 
-void secret_text_done(struct buf *text)
-{
-	if (text->data)
-		explicit_bzero(text->data, text->cap);
-	buf_done(text);
-}
-
 /* Its calls are made by acpd-fetch. */
 static bool can_call(void)
 {
@@ -114,7 +107,7 @@ void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 static void tell_sessions(struct acp_conn *c, struct jw *kept)
 {
 	list_each(v, &c->views, struct view, link) {
-		_cleanup_(secret_text_done) struct buf text = { 0 };
+		_cleanup_(secret_buf_done) struct buf text = { 0 };
 		struct session *s = v->w.session;
 		struct err e;
 
@@ -146,7 +139,7 @@ static int check_id(const struct conn_provider *p, struct err *e)
 /* As it would be checked for a session of the connection's harness. */
 static int check_set(const struct acp_conn *c, const struct conn_provider *p, struct err *e)
 {
-	_cleanup_(secret_text_done) struct buf text = { 0 };
+	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	int r = check_id(p, e);
 
 	if (r < 0)

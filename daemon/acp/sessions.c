@@ -130,7 +130,7 @@ static int check_cwd(const struct session *s, const char *cwd, struct err *e)
 static int create_session(const struct acp_request *q, struct session_args *a,
 			  const struct harness_def *def, struct session *from, struct err *e)
 {
-	_cleanup_(secret_text_done) struct buf provider = { 0 };
+	_cleanup_(secret_buf_done) struct buf provider = { 0 };
 	struct acp_conn *c = q->conn;
 	struct session_params p = opener_params(c);
 	struct session *s;
@@ -259,7 +259,7 @@ struct method_call *call_reopen(const struct acp_request *q, const struct sessio
 static int reopen_session(const struct acp_request *q, struct session_args *a, bool load,
 			  struct err *e)
 {
-	_cleanup_(secret_text_done) struct buf provider = { 0 };
+	_cleanup_(secret_buf_done) struct buf provider = { 0 };
 	struct session_params p = opener_params(q->conn);
 	struct session *s = q->session;
 	struct method_call *k;

@@ -123,7 +123,7 @@ static int check_run_head(const struct agui *a, const struct http_request *rq, c
 
 static int check_profile(const struct agui *a, const char *profile, struct http_reply *ret)
 {
-	_cleanup_(secret_text_done) struct buf text = { 0 };
+	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	struct err e = { 0 };
 	int r = profile ? agui_profile_read(a->profiles, profile, &text, &e) : 0;
 

@@ -90,7 +90,7 @@ void agui_run_free(struct agui_run *r)
 	agui_talk_done(&r->talk);
 	agui_news_done(&r->news);
 	agui_input_done(&r->in);
-	secret_text_done(&r->body);
+	secret_buf_done(&r->body);
 	buf_done(&r->prompt);
 	free(r->tracestate);
 	buf_done(&r->out);

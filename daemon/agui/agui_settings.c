@@ -62,7 +62,7 @@ int agui_profile_read(const char *list, const char *name, struct buf *ret, struc
 
 static int check_profile_item(struct slice name, struct slice file, struct err *e)
 {
-	_cleanup_(secret_text_done) struct buf text = { 0 };
+	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	int r;
 
 	if (!name.n || !file.n)
@@ -139,7 +139,7 @@ static void keep_settings(struct agui_thread *t, struct slice settings)
 
 static int take_profile(const struct agui *a, struct agui_thread *t, struct err *e)
 {
-	_cleanup_(secret_text_done) struct buf text = { 0 };
+	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	int r = agui_profile_read(a->profiles, t->profile, &text, e);
 
 	if (r == 0)

@@ -54,7 +54,7 @@ void agui_thread_drop(struct agui_thread *t)
 		free(t->told[i].id);
 	for (size_t i = 0; i < t->nover; i++)
 		over_done(&t->over[i]);
-	secret_text_done(&t->given);
+	secret_buf_done(&t->given);
 	free_each(t->told, t->id, t->session_id, t->harness, t->profile, t);
 }
 

@@ -225,7 +225,7 @@ static void continue_link(struct agui_run *r)
 
 static void open_session(struct agui_run *r, const struct session *s, const struct grant *g)
 {
-	_cleanup_(secret_text_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	JW_BUF(w, trace);
 
 	agui_run_put_trace(r, &w);

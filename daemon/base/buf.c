@@ -20,6 +20,13 @@ void buf_release(struct buf *b)
 	*b = (struct buf){ .max = b->max };
 }
 
+void secret_buf_done(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	buf_done(b);
+}
+
 static void buf_compact(struct buf *b)
 {
 	if (!b->pos)

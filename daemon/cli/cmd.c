@@ -103,13 +103,6 @@ char *cli_absolute(const char *path)
 	return file_join(here ? here : "", path);
 }
 
-void secret_buf_done(struct buf *b)
-{
-	if (b->data)
-		secret_wipe(b->data, b->cap);
-	buf_done(b);
-}
-
 /* --- signals and processes ------------------------------------------------------------------------------------------ */
 
 int cli_signals(struct loop *loop, const int *signals, void (*fn)(void *ctx, int signo), void *ctx)

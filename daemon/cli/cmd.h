@@ -52,8 +52,6 @@ char *cli_string_of(struct slice object, const char *key);
 long long cli_number_of(struct slice object, const char *key);
 /* path, absolute, but with its links as they are; the caller frees. */
 char *cli_absolute(const char *path);
-/* Wipes what it holds, and frees it. For _cleanup_. */
-void secret_buf_done(struct buf *b);
 
 /* fn gets the signals of a list that ends in 0. -errno. */
 int cli_signals(struct loop *loop, const int *signals, void (*fn)(void *ctx, int signo), void *ctx);

@@ -192,14 +192,13 @@ static void send_order(struct fetch *x, const struct fetch_request *r, int body)
 				 .body = (int64_t)r->body.n,
 				 .idle_ms = r->idle_ms,
 				 .named = r->named };
-	_cleanup_(buf_done) struct buf b = { 0 };
+	/* Headers of the order may be secrets. */
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 
 	if (r->key)
 		fetch_key_give((struct fetch_key *)r->key, x->run);
 	fetch_order_put(&b, &o);
 	frame_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
-	/* Headers of the order may be secrets. */
-	explicit_bzero(b.data, b.len);
 }
 
 struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,

@@ -74,7 +74,7 @@ struct fetch_key *fetch_key_free(struct fetch_key *k)
 /* Its frame is put together in a buffer that does not move, and is wiped. */
 static void send_key(const struct fetch_key *k, struct frame_channel *to)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct slice value = locked_text_slice(k->value);
 	size_t name = strlen(k->name) + 1, prefix = strlen(k->prefix) + 1;
 
@@ -84,7 +84,6 @@ static void send_key(const struct fetch_key *k, struct frame_channel *to)
 	buf_add(&b, k->prefix, prefix);
 	buf_add_slice(&b, value);
 	frame_channel_send(to, FRAME_KEY, k->number, buf_slice(&b), -1);
-	explicit_bzero(b.data, b.cap);
 }
 
 void fetch_key_give(struct fetch_key *k, struct standing_run *run)

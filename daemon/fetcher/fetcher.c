@@ -63,12 +63,11 @@ int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *g
 
 static void on_fetcher_begun(void *ctx, struct standing_run *run)
 {
-	_cleanup_(buf_done) struct buf settings = { 0 };
+	_cleanup_(secret_buf_done) struct buf settings = { 0 };
 	struct fetcher *f = ctx;
 
 	fetch_settings_put(&settings, &f->settings);
 	frame_channel_send(&run->channel, FRAME_CONFIG, 0, buf_slice(&settings), -1);
-	explicit_bzero(settings.data, settings.len);
 }
 
 static void on_fetcher_ended(void *ctx, struct standing_run *run, const char *why)

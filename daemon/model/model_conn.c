@@ -61,9 +61,8 @@ void model_conn_free(struct model_call *c)
 	loop_io_close(c->listener->all->loop, &c->io);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->task);
-	if (c->in.data) /* each request names the key */
-		explicit_bzero(c->in.data, c->in.cap);
-	buf_done(&c->in);
+	/* each request names the key */
+	secret_buf_done(&c->in);
 	buf_done(&c->out);
 	list_del(&c->link);
 	c->listener->nconns--;

@@ -189,7 +189,7 @@ static int open_token(const struct admission *g, const char *path, bool appeared
 int admission_read(const struct admission *g, const char *path, bool appeared, struct sha256 *ret,
 		   struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	_cleanup_(closep) int fd = open_token(g, path, appeared, e);
 	int r = fd;
 
@@ -199,9 +199,7 @@ int admission_read(const struct admission *g, const char *path, bool appeared, s
 		r = file_read_fd(fd, TOKEN_MAX + 16, &b);
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
-	r = admission_digest_of(admission_trim(buf_slice(&b)), ret, e);
-	secret_wipe(b.data, b.cap);
-	return r;
+	return admission_digest_of(admission_trim(buf_slice(&b)), ret, e);
 }
 
 int admission_load(struct admission *g, const char *path, struct err *e)

@@ -148,8 +148,7 @@ static int webhook_take_url(const struct webhook_place *at, const char *url, str
 
 static int webhook_take_secret(const struct webhook_place *at, struct slice text, struct webhook *w)
 {
-	_cleanup_(buf_done) struct buf bytes = { 0 };
-	int r;
+	_cleanup_(secret_buf_done) struct buf bytes = { 0 };
 
 	if (w->nsecrets == WEBHOOK_SECRETS_MAX)
 		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
@@ -158,14 +157,11 @@ static int webhook_take_secret(const struct webhook_place *at, struct slice text
 	    base64_decode(text, &bytes) < 0)
 		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
 				      "must be " SECRET_PREFIX " and base64");
-	r = bytes.len < WEBHOOK_SECRET_MIN || bytes.len > WEBHOOK_SECRET_MAX ?
-		    webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
-				   "must have 24 to 64 bytes") :
-		    0;
-	if (r == 0)
-		w->secrets[w->nsecrets++] = locked_text_new(buf_slice(&bytes));
-	secret_wipe(bytes.data, bytes.cap);
-	return r;
+	if (bytes.len < WEBHOOK_SECRET_MIN || bytes.len > WEBHOOK_SECRET_MAX)
+		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
+				      "must have 24 to 64 bytes");
+	w->secrets[w->nsecrets++] = locked_text_new(buf_slice(&bytes));
+	return 0;
 }
 
 /* Several, separated by a space, while one takes the place of another. */
@@ -212,14 +208,13 @@ static bool id_ok(const char *id)
 /* A url may hold a secret, so that no name of a file is made of it but a digest. */
 static void webhook_make_key(struct webhook *w)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct sha256 d = { { 0 } };
 	char hex[SHA256_HEX];
 
 	buf_puts(&b, w->id ? "id " : "url ");
 	buf_add_slice(&b, w->id ? slice_of(w->id) : locked_text_slice(w->url));
 	(void)sha256_of(buf_slice(&b), &d);
-	secret_wipe(b.data, b.cap);
 	sha256_hex(&d, hex);
 	memcpy(w->key, hex, WEBHOOK_KEY_SIZE - 1);
 }
@@ -330,7 +325,7 @@ static int parse_file(struct slice text, const char *path, const char *allow,
 int webhook_list_read(const char *path, const char *allow, struct webhook_list *ret, struct err *e)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	int r;
 
 	*ret = (struct webhook_list){ .n = 0 };
@@ -343,10 +338,9 @@ int webhook_list_read(const char *path, const char *allow, struct webhook_list *
 	if (webhook_check_file(fd, path, e) < 0 || buf_reserve(&b, 2 * WEBHOOK_FILE_MAX) < 0)
 		return -EINVAL;
 	r = file_read_fd(fd, WEBHOOK_FILE_MAX, &b);
-	r = r < 0 ? err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path, strerror(-r)) :
-		    parse_file(buf_slice(&b), path, allow, ret, e);
-	secret_wipe(b.data, b.cap);
-	return r;
+	return r < 0 ? err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path,
+				 strerror(-r)) :
+		       parse_file(buf_slice(&b), path, allow, ret, e);
 }
 
 void webhook_done(struct webhook *w)

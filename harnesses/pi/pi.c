@@ -127,7 +127,7 @@ static void forget_key(struct harness *h)
  * of the model could read in /proc. Pi answers a command without id without one, and we do not wait. */
 static void tell_key(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };
+	_cleanup_(secret_buf_done) struct buf command = { 0 }, b = { 0 };
 	struct jw c = JW(&command), w = JW(&b);
 
 	if (!h->key)
@@ -136,8 +136,6 @@ static void tell_key(struct harness *h)
 	jw_object(&c, NULL, JW_STR("key", h->key));
 	jw_object(&w, NULL, JW_STR("type", "prompt"), JW_SLICE("message", buf_slice(&command)));
 	h->host.ops->send(h->host.ctx, buf_slice(&b));
-	explicit_bzero(command.data, command.len);
-	explicit_bzero(b.data, b.len);
 	forget_key(h);
 }
 

@@ -166,9 +166,8 @@ static int lost(struct err *e)
 
 static int http_client_send_head(struct http_client *c, const struct http_ask *rq, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	bool v6 = strchr(c->host, ':');
-	int r = 0;
 
 	buf_printf(&b, "%s %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n", rq->method,
 		   rq->path, v6 ? "[" : "", c->host, v6 ? "]" : "", c->port);
@@ -177,11 +176,7 @@ static int http_client_send_head(struct http_client *c, const struct http_ask *r
 	if (rq->has_body)
 		buf_printf(&b, "Content-Length: %llu\r\n", (unsigned long long)rq->count);
 	buf_puts(&b, "\r\n");
-	if (file_send_all(c->fd, b.data, buf_len(&b)) < 0)
-		r = lost(e);
-	if (b.data)
-		secret_wipe(b.data, b.cap);
-	return r;
+	return file_send_all(c->fd, b.data, buf_len(&b)) < 0 ? lost(e) : 0;
 }
 
 /* The daemon answered before it had the whole body. */

@@ -176,21 +176,16 @@ static bool are_headers(struct slice object)
 
 static int otlp_config_take_headers(const struct reading *r, enum otlp_signal s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	char name[64];
 	const char *value = get_of(r, s, "HEADERS", name);
-	int result = 0;
 
 	if (!value)
 		return 0;
 	if (!otlp_config_put_list(value, &b) || !are_headers(buf_slice(&b)))
-		result =
-			otlp_config_refuse(r, name, "is no list of headers: name=value,name=value");
-	else
-		r->c->to[s].headers = locked_text_new(buf_slice(&b));
-	if (b.data)
-		explicit_bzero(b.data, b.len);
-	return result;
+		return otlp_config_refuse(r, name, "is no list of headers: name=value,name=value");
+	r->c->to[s].headers = locked_text_new(buf_slice(&b));
+	return 0;
 }
 
 static void take_resource(const struct reading *r)

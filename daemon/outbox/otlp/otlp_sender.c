@@ -242,7 +242,8 @@ static int otlp_sender_open_request(struct otlp_sender *s, struct err *e)
 {
 	static const struct fetch_ops ops = { on_otlp_sender_head, on_otlp_sender_data,
 					      on_otlp_sender_end };
-	_cleanup_(buf_done) struct buf body = { 0 }, headers = { 0 }, packed = { 0 };
+	_cleanup_(buf_done) struct buf body = { 0 }, packed = { 0 };
+	_cleanup_(secret_buf_done) struct buf headers = { 0 };
 	struct fetch_request rq = { .method = "POST",
 				    .url = s->cfg.to->url,
 				    .named = true,
@@ -255,7 +256,6 @@ static int otlp_sender_open_request(struct otlp_sender *s, struct err *e)
 	rq.body = buf_slice(s->cfg.to->gzip ? &packed : &body);
 	rq.headers = buf_slice(&headers);
 	s->fetch = fetch_open(s->cfg.fetcher, &rq, &ops, s, e);
-	explicit_bzero(headers.data, headers.len);
 	return s->fetch ? 0 : -EAGAIN;
 }
 

@@ -54,7 +54,8 @@ static void fetched_exchange_put_headers(struct buf *json, struct slice lines)
 static void fetched_exchange_fetch(struct fetched_exchange *x, const struct http_route *route,
 				   struct slice request, const struct fetch_ops *ops)
 {
-	_cleanup_(buf_done) struct buf headers = { 0 }, url = { 0 };
+	_cleanup_(secret_buf_done) struct buf headers = { 0 };
+	_cleanup_(buf_done) struct buf url = { 0 };
 	ssize_t end = http_lines_end(request, request.n);
 	struct slice lines = { request.p, end > 0 ? (size_t)end : 0 }, first = SLICE_NONE;
 	_cleanup_(freep) char *method = NULL;
@@ -76,7 +77,6 @@ static void fetched_exchange_fetch(struct fetched_exchange *x, const struct http
 				      .named = route->named,
 				      .idle_ms = FETCH_IDLE_MAX_MS },
 			      ops, x, &x->why);
-	explicit_bzero(headers.data, headers.len);
 }
 
 /* --- the answer ----------------------------------------------------------------------------------------------- */
@@ -144,8 +144,7 @@ struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct h
 	x->ops = ops;
 	x->ctx = ctx;
 	fetched_exchange_fetch(x, route, buf_slice(request), &fetch_ops);
-	explicit_bzero(request->data, request->len);
-	buf_done(request);
+	secret_buf_done(request);
 	if (!x->fetch)
 		loop_defer(loop, &x->task, not_opened, x);
 	return x;

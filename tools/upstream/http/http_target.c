@@ -104,7 +104,7 @@ static int http_target_check_header(const char *line, struct err *e)
 
 static int http_target_take_headers(struct http_target *t, char *const *headers, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 
 	for (; headers && *headers; headers++) {
 		if (http_target_check_header(*headers, e) < 0)
@@ -113,8 +113,6 @@ static int http_target_take_headers(struct http_target *t, char *const *headers,
 		buf_puts(&b, "\r\n");
 	}
 	t->headers = xstrndup(b.data, buf_len(&b));
-	if (b.data)
-		secret_wipe(b.data, b.cap);
 	return 0;
 }
 
