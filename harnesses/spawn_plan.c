@@ -8,6 +8,7 @@
  */
 #include "harnesses/spawn_plan.h"
 
+#include "base/strv.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -113,11 +114,9 @@ static void pairs_free(struct harness_env *v, size_t n)
 
 void harness_plan_done(struct harness_plan *p)
 {
-	for (size_t i = 0; i < p->nargs; i++)
-		free(p->argv[i]);
+	strv_free_n(p->argv, p->nargs);
 	pairs_free(p->env, p->nenv);
 	pairs_free(p->files, p->nfiles);
 	pairs_free(p->programs, p->nprograms);
-	free(p->argv);
 	*p = (struct harness_plan){ 0 };
 }

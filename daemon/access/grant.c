@@ -8,6 +8,7 @@
  */
 #include "access/grant.h"
 
+#include "base/strv.h"
 #include "json/jenc.h"
 
 #include <errno.h>
@@ -49,9 +50,8 @@ struct grant *grant_unref(struct grant *g)
 {
 	if (!g || !g->refs || --g->refs)
 		return NULL;
-	for (size_t i = 0; i < g->nsessions; i++)
-		free(g->sessions[i]);
-	free_each(g->sessions, g->ceiling, g->id, g);
+	strv_free_n(g->sessions, g->nsessions);
+	free_each(g->ceiling, g->id, g);
 	return NULL;
 }
 

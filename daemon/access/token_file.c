@@ -11,6 +11,7 @@
 #include "base/format/crc_line.h"
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/strv.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -23,9 +24,8 @@ struct token *token_free(struct token *t)
 {
 	if (!t)
 		return NULL;
-	for (size_t i = 0; i < t->nsessions; i++)
-		free(t->sessions[i]);
-	free_each(t->sessions, t->id, t->label, t->ceiling);
+	strv_free_n(t->sessions, t->nsessions);
+	free_each(t->id, t->label, t->ceiling);
 	grant_unref(t->grant);
 	list_del(&t->link);
 	secret_wipe(&t->digest, sizeof(t->digest));

@@ -40,6 +40,13 @@ char **strv_free(char **v)
 	return NULL;
 }
 
+void strv_free_n(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+}
+
 const char *strv_env(char *const *env, const char *name)
 {
 	size_t n = strlen(name);

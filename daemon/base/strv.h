@@ -10,5 +10,7 @@ char **strv_copy(char *const *v);
 void strv_add(char ***v, char *s);
 /* Frees the strings and the array. Always NULL. */
 char **strv_free(char **v);
+/* Frees n strings and their array, which need not end with NULL. */
+void strv_free_n(char **v, size_t n);
 /* The value of a variable in an array of NAME=value; NULL: there is none. */
 const char *strv_env(char *const *env, const char *name);

@@ -9,6 +9,7 @@
  */
 #include "egress/nft_rules.h"
 
+#include "base/strv.h"
 #include "base/util.h"
 #include "digest/digest.h"
 
@@ -23,9 +24,7 @@
 
 void nft_elements_done(struct nft_elements *e)
 {
-	for (size_t i = 0; i < e->n; i++)
-		free(e->v[i]);
-	free(e->v);
+	strv_free_n(e->v, e->n);
 	*e = (struct nft_elements){ 0 };
 }
 

@@ -10,6 +10,7 @@
  */
 #include "policy/policy_internal.h"
 
+#include "base/strv.h"
 #include "base/util.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -58,13 +59,6 @@ const char *policy_category_name(enum policy_category c)
 }
 
 /* --- parsing ----------------------------------------------------------------------------------------- */
-
-static void strings_free(char **v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(v[i]);
-	free(v);
-}
 
 static int strings_parse(struct slice array, const char *path, char ***v, size_t *n, struct err *e)
 {
@@ -247,11 +241,11 @@ struct policy *policy_free(struct policy *p)
 {
 	if (!p)
 		return NULL;
-	strings_free(p->read.v, p->read.n);
-	strings_free(p->write.v, p->write.n);
-	strings_free(p->deny.v, p->deny.n);
+	strv_free_n(p->read.v, p->read.n);
+	strv_free_n(p->write.v, p->write.n);
+	strv_free_n(p->deny.v, p->deny.n);
 	for (size_t i = 0; i < p->ncommands; i++)
-		strings_free(p->commands[i].words, p->commands[i].n);
+		strv_free_n(p->commands[i].words, p->commands[i].n);
 	free(p->commands);
 	policy_rules_done(&p->tools);
 	free(p);

@@ -7,6 +7,7 @@
 #include "skill/skill_internal.h"
 
 #include "base/format/utf8.h"
+#include "base/strv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,9 +28,8 @@ static void skill_done(struct skill *s)
 		free(strings[i]);
 	for (size_t i = 0; i < s->nmetadata; i++)
 		free_each(s->metadata[i].key, s->metadata[i].value);
-	for (size_t i = 0; i < s->nunknown; i++)
-		free(s->unknown[i]);
-	free_each(s->metadata, s->unknown);
+	free(s->metadata);
+	strv_free_n(s->unknown, s->nunknown);
 }
 
 void skill_report_done(struct skill_report *r)

@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "base/clock.h"
+#include "base/strv.h"
 #include "unpack/job/unpack_job.h"
 #include "unpack/snapshot/delivered.h"
 
@@ -356,9 +357,7 @@ struct export_job *export_job_free(struct export_job *o)
 	offending_done(&o->offending);
 	tree_pack_report_done(&o->exported);
 	bundle_manifest_done(&o->manifest);
-	for (size_t i = 0; i < o->export.npaths; i++)
-		free(o->export.paths[i]);
-	free(o->export.paths);
+	strv_free_n(o->export.paths, o->export.npaths);
 	if (o->verb)
 		jdec_free(o->verb->fields, &o->job);
 	free(o);

@@ -8,6 +8,7 @@
  */
 #include "unpack/job/unpack_job.h"
 
+#include "base/strv.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
@@ -262,9 +263,8 @@ void job_done(struct unpack_job *j)
 		free_each(s->archive, s->into, s->directory, s->file);
 		buf_done(&s->content);
 	}
-	for (size_t i = 0; i < j->nremove; i++)
-		free(j->remove[i]);
-	free_each(j->remove, j->sources, j->target, j->manifest, j->baseline, j->delivered);
+	strv_free_n(j->remove, j->nremove);
+	free_each(j->sources, j->target, j->manifest, j->baseline, j->delivered);
 	*j = (struct unpack_job){ .uid = -1 };
 }
 

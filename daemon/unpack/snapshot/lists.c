@@ -11,6 +11,7 @@
 #include "unpack/snapshot/lists.h"
 
 #include "base/os/file.h"
+#include "base/strv.h"
 #include "tree/glob.h"
 #include "unpack/job/unpack_job.h"
 
@@ -162,17 +163,10 @@ void offending_add(struct offending *o, const char *path)
 		jw_str(&w, NULL, path);
 }
 
-static void offending_free(char **v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(v[i]);
-	free(v);
-}
-
 void offending_done(struct offending *o)
 {
-	offending_free(o->allow, o->nallow);
-	offending_free(o->deny, o->ndeny);
+	strv_free_n(o->allow, o->nallow);
+	strv_free_n(o->deny, o->ndeny);
 	buf_done(&o->json);
 	*o = (struct offending){ 0 };
 }

@@ -9,6 +9,7 @@
  */
 #include "base/os/file.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "diff/git_patch.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "policy/policy.h"
@@ -386,9 +387,7 @@ void patch_plan_drop(struct patch_plan *p)
 	for (size_t i = 0; i < p->nnodes; i++)
 		node_done(&p->nodes[i]);
 	free(p->nodes);
-	for (size_t i = 0; i < p->nmade_dirs; i++)
-		free(p->made_dirs[i]);
-	free(p->made_dirs);
+	strv_free_n(p->made_dirs, p->nmade_dirs);
 	p->items = NULL;
 	p->nodes = NULL;
 	p->made_dirs = NULL;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "base/util.h"
 #include "base/util.h"
 #include "tree/glob.h"
@@ -120,8 +121,6 @@ bool globs_match(const struct globs *g, const char *path)
 
 void globs_done(struct globs *g)
 {
-	for (size_t i = 0; i < g->n; i++)
-		free(g->v[i]);
-	free(g->v);
+	strv_free_n(g->v, g->n);
 	*g = (struct globs){ 0 };
 }

@@ -12,6 +12,7 @@
 
 #include "base/util.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "tools/builtin/core/tool.h"
 
 #include <errno.h>
@@ -201,9 +202,8 @@ void watched_dirs_done(struct watched_dirs *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		free(w->v[i].path);
-	for (size_t i = 0; i < w->nfound; i++)
-		free(w->found[i]);
-	free_each(w->v, w->found);
+	free(w->v);
+	strv_free_n(w->found, w->nfound);
 	closep(&w->fd);
 	tool_path_done(&w->start);
 }

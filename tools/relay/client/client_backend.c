@@ -10,12 +10,14 @@
 
 #include "base/buf.h"
 #include "session/parts/trace/tool_trace.h"
+#include "base/limits.h"
+#include "base/strv.h"
+#include "base/util.h"
+#include "json/jstr.h"
+#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
 #include "base/util.h"
-#include "base/limits.h"
-#include "base/util.h"
-#include "json/jstr.h"
 
 /* --- what may be repeated --------------------------------------------------------------------------------- */
 
@@ -40,9 +42,7 @@ static const char *const reads[] = {
 
 static void repeatable_done(struct repeatable_tools *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		free(r->tools[i]);
-	free(r->tools);
+	strv_free_n(r->tools, r->n);
 	*r = (struct repeatable_tools){ 0 };
 }
 
