@@ -24,8 +24,7 @@
 #include "http/viewer.h"
 #include "proc/users/daemon_caps.h"
 #include "proc/netns.h"
-#include "session/core/store/state_modes.h"
-#include "session/core/store/state_version.h"
+#include "session/core/store/state_dir.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

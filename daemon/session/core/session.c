@@ -12,8 +12,6 @@
 #include "session/core/harness/setup_check.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
-#include "session/core/store/retain.h"
-#include "session/core/store/session_summary.h"
 #include "session/core/redact/redact_internal.h"
 
 #include <errno.h>

@@ -160,7 +160,7 @@ struct store_totals {
 		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */
 	uint64_t crowded_out;	/* prompts and sessions that got no harness in time */
 	uint64_t removed_empty; /* sessions without client and history */
-	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.h */
+	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.c */
 	struct {
 		uint64_t calls, asked_again, dropped; /* dropped: messages */
 		uint64_t refused[MODEL_REFUSAL_MAX];

@@ -13,7 +13,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
-#include "session/core/store/retain.h"
+#include "session/core/session_internal.h"
 #include "session/core/session_part.h"
 
 #include <errno.h>

@@ -1,13 +1,19 @@
 /*
  * retain.c - deletes closed sessions by age, by total size, and when the disk is full.
  *
+ * --keep-sessions limits their age and what they take on disk all together. Without it sessions are
+ * deleted only when the disk is full: first those whose client has acknowledged all, the longest
+ * closed first, then the others, until there is space. Where no session can be deleted, acknowledged
+ * heads of journals are freed (journal_trim.c). A session that is open, watched, read or being copied
+ * is never deleted. Deletion goes through the removal queue, as for session/delete.
+ *
  * Each run handles at most RETAIN_BATCH sessions, and reschedules itself, so the loop never blocks
  * on a large store. A session is measured by du(1) once after it closes, one at a time, and -1
  * means not measured. Under disk pressure one session at a time is deleted, and the next run waits
  * until its removal has freed space. `cramped` means that nothing could be freed: then only an
  * event (a close, an acknowledgement) starts the next attempt.
  */
-#include "session/core/store/retain.h"
+#include "session/core/session_internal.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"

@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "session/core/log/journal_trim.h"
-#include "session/core/store/retain.h"
 #include "session/core/session_paths.h"
 
 #include <errno.h>

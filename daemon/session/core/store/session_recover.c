@@ -1,15 +1,20 @@
 /*
  * session_recover.c - rebuilds sessions of an earlier daemon from their journals.
  *
+ * At the start only the names are read. Each journal is read when a client needs that session, or in
+ * the background, a few at a time, so a start takes the same time whatever the state directory
+ * contains. A recovered session is closed: it can be listed, loaded and deleted. A journal that is
+ * empty, or whose harness is no longer configured, is left alone and logged; damaged parts of one are
+ * skipped and reported.
+ *
  * Records apply in journal order: a later record of the same kind replaces the earlier one. A turn
- * with events and no end is ended now, exactly once: its end becomes an event, which the next
- * daemon reads. The journal of an imported bundle is untrusted: only its display data is used, and
+ * with events and no end is ended now, exactly once, as failed with class "shutdown" or as the usage
+ * ledger says: its end becomes an event, which the next daemon reads. The journal of an imported bundle is untrusted: only its display data is used, and
  * nothing is ever started. The ledger retains all records until the last journal has been read,
  * because they decide how an orphaned turn ended.
  */
 #include "session/core/session_states.h"
-#include "session/core/store/session_recover.h"
-#include "session/core/store/session_summary.h"
+#include "session/core/session_internal.h"
 
 #include "base/util.h"
 #include "base/clock.h"

@@ -2,7 +2,8 @@
  * session_store.c - owns all sessions, and everything of the daemon that sessions share.
  *
  * store_new opens everything in dependency order. The parts come first, since removal and recovery
- * release uids, and a mount that a killed daemon left makes a directory busy that is to be removed. store_free frees the sessions first, as they use all other parts.
+ * release uids, and a mount that a killed daemon left makes a directory busy that is to be removed.
+ * store_free frees the sessions first, as they use all other parts.
  * store_stop ends every turn and helper, and reports through store_check_stopped once no child is
  * left; each part calls that when its own job ends.
  */
@@ -15,9 +16,6 @@
 #include "session/core/harness/harness_pool.h"
 #include "outbox/outbox.h"
 #include "session/core/session_paths.h"
-#include "session/core/store/session_recover.h"
-#include "session/core/store/session_summary.h"
-#include "session/core/store/retain.h"
 #include "workspace/derive.h"
 #include "session/core/session_part.h"
 
@@ -25,6 +23,82 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+#define SLOTS_MIN 16
+
+/* --- the sessions by their ids: to find one takes the same time however many there are ---------------- */
+
+/* FNV-1a. Ids are made by daemons, not by clients, so nobody can choose ids that collide. */
+static size_t index_hash(const char *id)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (; *id; id++)
+		h = (h ^ (unsigned char)*id) * 1099511628211u;
+	return (size_t)(h ^ h >> 32);
+}
+
+static struct session **index_slot(const struct session_index *x, const char *id)
+{
+	return &x->slots[index_hash(id) & (x->nslots - 1)];
+}
+
+static void index_put(struct session_index *x, struct session *s)
+{
+	struct session **slot = index_slot(x, s->id);
+
+	s->stored.same_slot = *slot;
+	*slot = s;
+}
+
+static void index_grow(struct session_index *x)
+{
+	struct session_index was = *x;
+
+	x->nslots = was.nslots ? 2 * was.nslots : SLOTS_MIN;
+	x->slots = xalloc(x->nslots * sizeof(struct session *));
+	for (size_t i = 0; i < was.nslots; i++)
+		for (struct session *s = was.slots[i], *next; s; s = next) {
+			next = s->stored.same_slot;
+			index_put(x, s);
+		}
+	free(was.slots);
+}
+
+void session_index_add(struct session_index *x, struct session *s)
+{
+	if (x->n == x->nslots)
+		index_grow(x);
+	index_put(x, s);
+	x->n++;
+}
+
+void session_index_remove(struct session_index *x, struct session *s)
+{
+	struct session **at = index_slot(x, s->id);
+
+	while (*at != s)
+		at = &(*at)->stored.same_slot;
+	*at = s->stored.same_slot;
+	x->n--;
+}
+
+struct session *session_index_find(const struct session_index *x, const char *id)
+{
+	struct session *s = x->nslots ? *index_slot(x, id) : NULL;
+
+	while (s && strcmp(s->id, id) != 0)
+		s = s->stored.same_slot;
+	return s;
+}
+
+static void session_index_free(struct session_index *x)
+{
+	free(x->slots);
+	*x = (struct session_index){ NULL, 0, 0 };
+}
+
+/* --- the store ---------------------------------------------------------------------------------------- */
 
 /* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
 static int make_dirs(struct session_store *st, struct err *e)
@@ -239,7 +313,7 @@ struct session_store *store_free(struct session_store *st)
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
-	session_index_done(&st->by_id);
+	session_index_free(&st->by_id);
 	st->removal = removal_close(st->removal);
 	PARTS_CALL(store_free, st); /* after the removal, which tells parts of what is gone */
 	st->ledger = ledger_free(st->ledger);

@@ -2,12 +2,14 @@
  * session_summary.c - writes and reads <id>.summary, which replaces reading a long journal at the
  * start.
  *
- * A summary is a cache, valid only for the exact journal it describes (evlog_outline_take). After
- * any mismatch or damage the daemon reads the journal. The lines are ordinary journal records, so
+ * It is written when a session is idle and its journal has reached SUMMARY_MIN; a smaller journal is
+ * read as fast. A summary is a cache, valid only for the exact journal it describes, by size, time of
+ * change and checksum of the last line (evlog_outline_take). After any mismatch or damage the daemon
+ * reads the journal, so the file may be missing, old or lost at any time. The lines are ordinary journal records, so
  * recovery processes them with the same code. `kinds` fixes their number and order for writer and
  * reader.
  */
-#include "session/core/store/session_summary.h"
+#include "session/core/session_internal.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -18,6 +20,7 @@
 #include "session/core/log/journal_trim.h"
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 
@@ -162,4 +165,84 @@ bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_
 	for (size_t i = 1; i < ARRAY_SIZE(kinds); i++)
 		fn(ctx, &lines.rec[i]);
 	return true;
+}
+
+/* --- journals that were not read ------------------------------------------------------------------------------ */
+
+/* A bit that the disk has flipped changes no time. So a journal that was not read, because its summary holds, is read in
+ * the background, a chunk at a time. Damage is reported then, and the summary removed: the next daemon reads the journal. */
+
+static void check_continue(void *ctx);
+
+static void check_later(struct session_store *st)
+{
+	loop_timer_set(st->loop, &st->recovery.check_timer, RECOVER_PAUSE_MS, check_continue, st);
+}
+
+/* The first that waits is done: r as evlog_check_step has it. */
+static void check_settle(struct session_store *st, struct session *s, int r)
+{
+	if (r < 0)
+		store_note_problem(st, "journal", s->id, strerror(-r));
+	else if (evlog_check_end(st->recovery.check, &s->log.events)) {
+		summary_drop(s);
+		recover_report_damage(s);
+	}
+	journal_check_forget(s);
+}
+
+static void check_first(struct session_store *st)
+{
+	struct session *s = list_first(&st->recovery.unchecked, struct session, stored.check_link);
+	int r = 1;
+
+	if (!st->recovery.check)
+		st->recovery.check = evlog_check_begin(&s->log.events);
+	if (st->recovery.check)
+		r = evlog_check_step(st->recovery.check);
+	else
+		journal_check_forget(
+			s); /* gone: then nothing of it can be read, which its readers hear */
+	if (r <= 0)
+		check_settle(st, s, r);
+}
+
+static void check_continue(void *ctx)
+{
+	struct session_store *st = ctx;
+	uint64_t begun = clock_mono_ms();
+
+	while (!list_empty(&st->recovery.unchecked) && !st->stopping) {
+		check_first(st);
+		if (clock_mono_ms() - begun < RECOVER_SLICE_MS)
+			continue;
+		check_later(st);
+		return;
+	}
+}
+
+void journal_check_later(struct session *s)
+{
+	bool first = list_empty(&s->store->recovery.unchecked);
+
+	list_add_tail(&s->store->recovery.unchecked, &s->stored.check_link);
+	if (first)
+		check_later(s->store);
+}
+
+void journal_check_forget(struct session *s)
+{
+	struct store_recovery *r = &s->store->recovery;
+
+	if (list_empty(&s->stored.check_link))
+		return;
+	if (r->unchecked.next == &s->stored.check_link)
+		r->check = evlog_check_free(r->check);
+	list_del(&s->stored.check_link);
+}
+
+void journal_checks_done(struct session_store *st)
+{
+	loop_timer_cancel(&st->recovery.check_timer);
+	st->recovery.check = evlog_check_free(st->recovery.check);
 }

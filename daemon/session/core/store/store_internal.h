@@ -15,10 +15,14 @@
 #include "session/core/store/activity.h"
 #include "session/core/store/problems.h"
 #include "session/core/store/removal.h"
-#include "session/core/store/session_index.h"
 #include "proc/users/agent_user.h"
 #include "proc/users/uid_range.h"
 #include "usage/ledger/ledger.h"
+
+#include <stddef.h>
+
+struct journal_record;
+struct session;
 
 /* In struct session_store: recovery. */
 struct store_recovery {
@@ -30,7 +34,7 @@ struct store_recovery {
 	struct loop_timer check_timer;
 };
 
-/* In struct session_store: retention (retain.h). */
+/* In struct session_store: retention (retain.c). */
 struct store_retention {
 	struct retention keep;
 	struct loop_timer timer, pressure_timer;
@@ -38,6 +42,13 @@ struct store_retention {
 	struct proc *measuring;
 	int64_t measured;
 	char *measured_id;
+};
+
+/* In struct session_store: by_id. A hash table with chains: a session is linked into it by its member stored.same_slot, from
+ * session_blank to session_free. Zeroed at first. */
+struct session_index {
+	struct session **slots;
+	size_t nslots, n; /* nslots: a power of two */
 };
 
 struct session_store {
@@ -73,7 +84,7 @@ struct session_store {
 
 /* In struct session: stored. */
 struct session_stored {
-	struct session *same_slot; /* session_index.h */
+	struct session *same_slot; /* in struct session_index */
 	bool recovered;		   /* from the journal of an earlier daemon */
 	struct list check_link;	   /* empty: its journal need not be looked at */
 	bool headless;		   /* and its head is damaged */
@@ -102,3 +113,49 @@ int store_admit(const struct session_store *st, struct err *e);
 int journal_open(struct session *s, struct err *e);
 /* What follows when the journal of s cannot be written, and when it can be again. */
 void journal_watch(struct session *s);
+
+/* retain.c */
+/* When it was closed, unix ms. */
+uint64_t retain_closed_at(const struct session *s);
+void retain_begin(struct session_store *st);
+void retain_stop(struct session_store *st);
+void retain_done(struct session_store *st);
+/* A session has been closed, or more of it acknowledged. */
+void retain_check(struct session *s);
+/* Something could not be written for want of room. */
+void retain_pressure(struct session_store *st);
+
+/* session_recover.c */
+/* Notes which journals there are and begins to read them in the background. */
+void recover_begin(struct session_store *st);
+/* Reads that one now, if there is such a journal. */
+struct session *recover_one(struct session_store *st, const char *id);
+/* A session whose journal has just been put there, of a bundle. NULL: it could not be read. */
+struct session *recover_new(struct session_store *st, const char *id);
+/* What of the journal of s is damaged goes to log, /ready and those who are told elsewhere. */
+void recover_report_damage(struct session *s);
+/* Reads all that are left. */
+void recover_all(struct session_store *st);
+void recover_done(struct session_store *st);
+
+/* session_summary.c */
+/* Writes the summary of s, if it is due; that it cannot be written does no harm. */
+void summary_write(struct session *s);
+/* The same for the last time: s goes. */
+void summary_done(struct session *s);
+/* It does not hold: what it is of is damaged. */
+void summary_drop(struct session *s);
+/* Takes up s from its summary: fn gets the records. False: there is none that holds, and nothing has been done. */
+bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_record *rec),
+		  void *ctx);
+
+/* The journal of s is to be read in the background. */
+void journal_check_later(struct session *s);
+void journal_check_forget(struct session *s);
+void journal_checks_done(struct session_store *st);
+
+/* session_store.c */
+void session_index_add(struct session_index *x, struct session *s);
+void session_index_remove(struct session_index *x, struct session *s);
+/* NULL: there is none. */
+struct session *session_index_find(const struct session_index *x, const char *id);

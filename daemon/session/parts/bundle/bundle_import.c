@@ -17,7 +17,7 @@
 #include "session/parts/bundle/bundle_events.h"
 #include "session/parts/bundle/bundle_internal.h"
 #include "session/core/log/journal_record.h"
-#include "session/core/store/session_recover.h"
+#include "session/core/session_internal.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/core/session_paths.h"
 #include "workspace/helper_job.h"

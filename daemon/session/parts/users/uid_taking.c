@@ -5,7 +5,7 @@
 #include "base/limits_parts.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "session/core/store/retain.h"
+#include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
 #include "session/parts/workspace/inspection.h"
