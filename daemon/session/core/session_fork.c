@@ -13,7 +13,6 @@
 #include "session/core/session_states.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
-#include "session/core/log/journal_trim.h"
 
 #include <errno.h>
 #include <stdio.h>

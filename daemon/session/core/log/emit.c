@@ -1,4 +1,11 @@
-/* emit.c - from a typed event to a numbered, encoded entry of the log. */
+/*
+ * emit.c - from a typed event to a numbered, encoded entry of the log; and what webhooks are sent.
+ *
+ * An event is encoded once, into the store's scratch memory, behind EVLOG_BEFORE_FRAME free bytes: the
+ * log completes its journal line there, without a copy. Text that the masked stream holds back goes
+ * first (masked_stream_flush), as it is older. Secrets in updates and
+ * notes are hidden here, before anything is stored.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/format/digits.h"
@@ -10,37 +17,38 @@
 #include "json/jstr.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
+#include "outbox/outbox.h"
 
 #include <stdio.h>
 
 /* What an event belongs to, unless it says so itself; NULL: nothing. */
-static const struct trace_context *context_now(const struct session *s)
+static const struct trace_context *event_context(const struct session *s)
 {
 	return s->turn.current ? &s->turn.current->trace : NULL;
 }
 
-static void put_parent(struct jw *w, const struct trace_context *of)
+static void event_put_parent(struct jw *w, const struct trace_context *of)
 {
 	if (of && *of->parent)
 		jw_str(w, "traceparent", of->parent);
 }
 
 /* What the client calls the prompt, or the call. */
-static void put_request_id(struct jw *w, const struct trace_context *of)
+static void event_put_request_id(struct jw *w, const struct trace_context *of)
 {
 	if (of)
 		jw_str(w, "clientRequestId", of->request_id);
 }
 
 /* What a client and its operator call the session's configuration and account, and the machine. */
-static void put_labels(struct jw *w, const struct session *s)
+static void event_put_labels(struct jw *w, const struct session *s)
 {
 	session_labels_put(w, s->setup.labels);
 	jw_str(w, "sandboxId", sandbox_id());
 }
 
 /* The caller ends the object. */
-static void begin_acpd(struct jw *w, const struct session *s, const struct trace_context *of)
+static void event_begin_acpd(struct jw *w, const struct session *s, const struct trace_context *of)
 {
 	/* as pieces: each event has them */
 	buf_puts(w->b, w->comma ? ",\"acpd\":{\"seq\":" : "\"acpd\":{\"seq\":");
@@ -50,10 +58,10 @@ static void begin_acpd(struct jw *w, const struct session *s, const struct trace
 		buf_puts(w->b, ",\"turn\":");
 		u64_put(w->b, session_running(s));
 	}
-	put_request_id(w, of);
+	event_put_request_id(w, of);
 }
 
-static void append(struct session *s, unsigned kind, uint64_t origin)
+static void event_append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;
 	struct evlog_entry e = { .seq = s->log.events.last + 1,
@@ -75,7 +83,7 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 	session_wake(s);
 }
 
-static struct jw begin(struct session *s, const char *method)
+static struct jw event_begin(struct session *s, const char *method)
 {
 	static const char before_frame[EVLOG_BEFORE_FRAME];
 	struct buf *b = &s->store->scratch;
@@ -92,7 +100,7 @@ static struct jw begin(struct session *s, const char *method)
 }
 
 /* An update, where id is given with that in the place of its member key: a long one is not copied for it. */
-static void put_update(struct buf *b, struct slice update, const char *key, struct slice id)
+static void event_put_update(struct buf *b, struct slice update, const char *key, struct slice id)
 {
 	struct jw w = JW(b);
 
@@ -113,46 +121,47 @@ struct emit_marks {
 	const struct session_turn *again; /* the turn whose prompt are words of the daemon; or NULL */
 };
 
-static void emit(struct session *s, enum harness_update kind, struct slice update,
-		 struct slice meta, uint64_t origin, const struct emit_marks *marks)
+static void event_write_update(struct session *s, enum harness_update kind, struct slice update,
+			       struct slice meta, uint64_t origin, const struct emit_marks *marks)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
-	struct jw w = begin(s, "session/update");
+	struct jw w = event_begin(s, "session/update");
 
 	buf_reserve(w.b, known.n + meta.n + EVENT_AROUND);
 	buf_puts(w.b, ",\"update\":");
-	put_update(w.b, known, marks->key, marks->id);
+	event_put_update(w.b, known, marks->key, marks->id);
 	buf_puts(w.b, ",\"_meta\":{");
 	w.comma = false;
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
-	put_parent(&w, context_now(s));
-	begin_acpd(&w, s, context_now(s));
+	event_put_parent(&w, event_context(s));
+	event_begin_acpd(&w, s, event_context(s));
 	if (marks->again)
 		PARTS_CALL(put_end, marks->again, &w, END_PROMPT);
 	buf_puts(w.b, "}}}}");
-	append(s, kind, origin);
+	event_append(s, kind, origin);
 }
 
 void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
 		       struct slice meta, uint64_t origin)
 {
-	emit(s, kind, update, meta, origin, &(struct emit_marks){ 0 });
+	event_write_update(s, kind, update, meta, origin, &(struct emit_marks){ 0 });
 }
 
 void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again)
 {
 	masked_stream_flush(s);
-	emit(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
-	     &(struct emit_marks){ .again = again ? s->turn.current : NULL });
+	event_write_update(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
+			   &(struct emit_marks){ .again = again ? s->turn.current : NULL });
 }
 
 void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
 		      struct slice id)
 {
 	masked_stream_flush(s);
-	emit(s, ev->kind, ev->update, ev->meta, 0, &(struct emit_marks){ key, id, NULL });
+	event_write_update(s, ev->kind, ev->update, ev->meta, 0,
+			   &(struct emit_marks){ key, id, NULL });
 }
 
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
@@ -162,41 +171,41 @@ void event_emit(struct session *s, enum harness_update kind, struct slice update
 	event_emit_update(s, kind, update, meta, origin);
 }
 
-static struct jw begin_note(struct session *s, const char *method)
+static struct jw event_begin_note(struct session *s, const char *method)
 {
 	masked_stream_flush(s);
-	return begin(s, method);
+	return event_begin(s, method);
 }
 
 /* own: its context, where it is not that of the running turn; NULL: it is. */
-static void note(struct session *s, enum session_event_kind kind, struct slice data,
-		 const struct trace_context *own)
+static void event_write(struct session *s, enum session_event_kind kind, struct slice data,
+			const struct trace_context *own)
 {
-	const struct trace_context *of = own ? own : context_now(s);
+	const struct trace_context *of = own ? own : event_context(s);
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
-	struct jw w = begin_note(s, "_acpd/event");
+	struct jw w = event_begin_note(s, "_acpd/event");
 
 	jw_obj(&w, "event");
 	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
 	jw_obj(&w, "_meta");
-	put_parent(&w, of);
-	begin_acpd(&w, s, of);
+	event_put_parent(&w, of);
+	event_begin_acpd(&w, s, of);
 	if (own)
-		put_labels(&w, s);
+		event_put_labels(&w, s);
 	buf_puts(w.b, "}}}}");
-	append(s, kind, 0);
+	event_append(s, kind, 0);
 }
 
 void event_note(struct session *s, enum session_event_kind kind, struct slice data)
 {
-	note(s, kind, data, NULL);
+	event_write(s, kind, data, NULL);
 }
 
 void event_note_of(struct session *s, const struct trace_context *of, struct slice data)
 {
-	note(s, EVENT_LIFECYCLE, data, of);
+	event_write(s, EVENT_LIFECYCLE, data, of);
 }
 
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
@@ -272,7 +281,7 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r)
 {
-	struct jw w = begin(s, "_acpd/turn_end");
+	struct jw w = event_begin(s, "_acpd/turn_end");
 
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
@@ -285,15 +294,114 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 		account_put_acp(&t->account, NULL, &w, "usage");
 	}
 	jw_obj(&w, "_meta");
-	put_parent(&w, &t->trace);
+	event_put_parent(&w, &t->trace);
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
-	put_request_id(&w, &t->trace);
-	put_labels(&w, s);
+	event_put_request_id(&w, &t->trace);
+	event_put_labels(&w, s);
 	PARTS_CALL(put_end, t, &w, END_EVENT);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_puts(w.b, "}}");
-	append(s, EVENT_TURN_END, 0);
+	event_append(s, EVENT_TURN_END, 0);
+}
+
+/* --- text that was not Unicode: counted as it enters, and reported once in each turn --------------------- */
+
+static const char *const text_sources[TEXT_SOURCES] = {
+	[TEXT_OF_CLIENT] = "client",
+	[TEXT_OF_HARNESS] = "harness",
+};
+
+void session_text_repaired(struct session *s, enum text_source from, size_t places)
+{
+	s->log.repaired[from] += places;
+}
+
+void event_text_repaired(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	bool any = false;
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "text_repaired");
+	for (size_t i = 0; i < TEXT_SOURCES; i++) {
+		if (!s->log.repaired[i])
+			continue;
+		jw_uint(&w, text_sources[i], s->log.repaired[i]);
+		s->log.repaired[i] = 0;
+		any = true;
+	}
+	if (any)
+		event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* --- webhooks: what of a session's life its receivers are sent ------------------------------------------ */
+
+void event_webhook(struct session *s, enum webhook_type type, const char *key, struct slice members)
+{
+	_cleanup_(buf_done) struct buf hidden = { 0 }, b = { 0 };
+	struct outbox *o = s->store->outbox;
+
+	if (!outbox_wants(o, type))
+		return;
+	buf_putc(&b, '{');
+	buf_add_slice(&b, session_mask_json(s, members, true, event_fields_webhook, &hidden));
+	buf_putc(&b, '}');
+	outbox_event_once(o, type, s->id, key, buf_slice(&b));
+}
+
+void event_broken(struct session *s, const char *key, const char *reason, const char *text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "reason", reason);
+	jw_str(&w, "message", text);
+	event_webhook(s, WEBHOOK_SESSION_BROKEN, key, buf_slice(&b));
+}
+
+static void webhook_put_incarnation(struct jw *w, const struct session *s,
+				    const struct session_turn *t)
+{
+	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
+		jw_str(w, "turnIncarnation", t->incarnation);
+}
+
+static void webhook_put_turn(struct jw *w, const struct session *s, const struct session_turn *t,
+			     const struct turn_result *r)
+{
+	if (t->no)
+		jw_uint(w, "turn", t->no);
+	webhook_put_incarnation(w, s, t);
+	if (!t->goes_on) /* else the prompt goes on */
+		jw_str(w, "key", t->key);
+	if (r->failed) {
+		turn_error_put(w, "error", r->error);
+	} else {
+		jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
+		account_put_acp(&t->account, NULL, w, "usage");
+	}
+	PARTS_CALL(put_end, t, w, END_WEBHOOK);
+	session_labels_put(w, s->setup.labels);
+	if (*t->trace.parent)
+		jw_str(w, "traceparent", t->trace.parent);
+}
+
+void event_webhook_turn_end(struct session *s, const struct session_turn *t,
+			    const struct turn_result *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, key = { 0 };
+	struct jw w = JW(&b);
+
+	if (!outbox_wants(s->store->outbox, WEBHOOK_TURN_ENDED))
+		return;
+	webhook_put_turn(&w, s, t, r);
+	buf_printf(&key, "%s %llu", t->incarnation ? t->incarnation : "",
+		   (unsigned long long)t->no);
+	buf_putc(&key, '\0');
+	event_webhook(s, WEBHOOK_TURN_ENDED, t->no ? key.data : NULL, buf_slice(&b));
+	outbox_flush(s->store->outbox);
 }

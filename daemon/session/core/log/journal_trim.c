@@ -1,30 +1,108 @@
 /*
- * journal_trim.c - acknowledgements, and giving acknowledged journal bytes back to the file system.
+ * journal_trim.c - which incarnation numbers a session's events, which of them a client has
+ * acknowledged (_acpd/ack), and giving acknowledged journal bytes back to the file system.
  *
- * Trimming punches the head of the file, but that head also has state that a later daemon needs. A
- * "base" record replaces it. Normally base is written and flushed before the head is freed, so a
+ * Acknowledged events stay as long as there is space. When the journal reaches its limit, or the disk
+ * is full, those of turns that have ended are freed, oldest first and all at once. Readers see a gap
+ * with the reason "trimmed".
+ *
+ * Trimming punches the head of the file, but that head also has state that a later daemon needs:
+ * title, prompt keys, ids in use, the records that are not events. A "base" record replaces it. Normally base is written and flushed before the head is freed, so a
  * kill in between loses nothing. On a full disk the order is reversed, because the freed head is
  * the only space for base. Events of turns that have not ended stay.
  */
-#include "session/core/log/journal_trim.h"
+#include "session/core/session_internal.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
-#include "session/core/session_internal.h"
 #include "session/core/session_part.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-/* --- what is acknowledged ---------------------------------------------------------------------------- */
+/* --- of which incarnation the numbers of events are ----------------------------------------------------- */
+
+static bool incarnation_is_named(const struct session *s)
+{
+	return incarnations_now(&s->log.incarnations, s->store->incarnation) &&
+	       evlog_ahead(&s->log.events);
+}
+
+void event_name_incarnation(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint64_t from = s->log.events.last + 1;
+
+	if (incarnation_is_named(s))
+		return;
+	incarnations_begin(&s->log.incarnations, s->store->incarnation, from);
+	incarnations_put_one(&b, s->store->incarnation, from);
+	evlog_note_ahead(&s->log.events, "incarnation", buf_slice(&b));
+}
+
+void session_settle_incarnation(struct session *s)
+{
+	if (incarnation_is_named(s))
+		return;
+	event_name_incarnation(s);
+	evlog_flush(&s->log.events);
+}
+
+uint64_t session_shares(const struct session *s, const char *incarnation)
+{
+	return incarnations_end(&s->log.incarnations, incarnation, s->log.events.last + 1);
+}
+
+bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen)
+{
+	return incarnation && strcmp(incarnation, s->store->incarnation) != 0 &&
+	       seen >= session_shares(s, incarnation);
+}
+
+/* --- what is acknowledged ------------------------------------------------------------------------------- */
+
+void event_handed(struct session *s, uint64_t next)
+{
+	s->log.handed = MAX(s->log.handed, next - 1);
+}
+
+/* The last event that the line of this incarnation has in common with those it comes from. */
+static uint64_t inherited_last(const struct session *s)
+{
+	const struct incarnations *l = &s->log.incarnations;
+
+	return incarnations_now(l, s->store->incarnation) ? l->list[l->n - 1].from - 1 :
+							    s->log.events.last;
+}
+
+/* A number that is of nobody known may be of a copy: what nobody has had from here cannot have been stored. */
+static int ack_check(const struct session *s, const char *incarnation, uint64_t seq, struct err *e)
+{
+	bool own = incarnation && strcmp(incarnation, s->store->incarnation) == 0;
+	uint64_t end = incarnation && !own ? session_shares(s, incarnation) : 0;
+
+	if (incarnation && !own && !end)
+		return err_field(e, "incarnation", "FIELD_OUT_OF_RANGE",
+				 "the session's journal does not know that incarnation");
+	if (end && seq >= end)
+		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
+				 "that incarnation's number means another event here");
+	if (seq > s->log.events.last)
+		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
+				 "the session has no such event yet");
+	if (!incarnation && seq > MAX(s->log.handed, inherited_last(s)))
+		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
+				 "nobody has been sent that event by this incarnation");
+	return 0;
+}
 
 int session_ack(struct session *s, const char *incarnation, uint64_t seq, struct err *e)
 {
 	char text[48];
-	int r = session_check_ack(s, incarnation, seq, e);
+	int r = ack_check(s, incarnation, seq, e);
 
 	if (r < 0 || seq <= s->log.acked)
 		return r;
@@ -88,7 +166,7 @@ void trim_load_ack(struct session *s, struct slice value)
 /* --- giving up ------------------------------------------------------------------------------------------ */
 
 /* What is known of a turn that is not over stays. */
-static uint64_t may_go(const struct session *s)
+static uint64_t trim_limit(const struct session *s)
 {
 	uint64_t upto = s->log.acked;
 
@@ -99,7 +177,7 @@ static uint64_t may_go(const struct session *s)
 }
 
 /* What follows stands for what is gone. False: it could not be written. */
-static bool note_base(struct session *s, struct slice base)
+static bool base_note(struct session *s, struct slice base)
 {
 	bool trimming = s->log.events.trimming;
 	uint64_t last = s->log.events.last;
@@ -121,17 +199,17 @@ bool trim_now(struct session *s, bool disk_full)
 	struct evlog_index at;
 
 	if (s->stored.headless || s->log.events.hole || !list_empty(&s->turn.unwritten) ||
-	    !evlog_cut(&s->log.events, may_go(s), LOG_TRIM_MIN, &at))
+	    !evlog_cut(&s->log.events, trim_limit(s), LOG_TRIM_MIN, &at))
 		return false;
 	trim_put_base(s, &base, at.seq - 1);
-	if (!evlog_cut(&s->log.events, may_go(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
+	if (!evlog_cut(&s->log.events, trim_limit(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
 		return false;
-	if (!disk_full && (!note_base(s, buf_slice(&base)) || !evlog_trim(&s->log.events, &at)))
+	if (!disk_full && (!base_note(s, buf_slice(&base)) || !evlog_trim(&s->log.events, &at)))
 		return false;
 	if (disk_full && !evlog_trim(&s->log.events, &at)) /* else there is nowhere to write it */
 		return false;
 	if (disk_full)
-		note_base(s, buf_slice(&base));
+		base_note(s, buf_slice(&base));
 	s->store->totals.trimmed++;
 	session_log(s, "journal trimmed, there was no room for what is acknowledged", NULL);
 	return true;

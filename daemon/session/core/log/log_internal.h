@@ -28,7 +28,7 @@ struct session_events {
 	struct incarnations incarnations;
 	off_t summarized; /* bytes of the journal that the summary stands for; 0: there is none */
 	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
-	uint64_t acked;	       /* journal_trim.h */
+	uint64_t acked;	       /* journal_trim.c */
 	uint64_t last_content; /* the newest event that is not about the session's own life */
 	uint64_t repaired[TEXT_SOURCES]; /* places of its text that nobody has been told of */
 	struct loop_timer idle_timer;	 /* then its memory is given back */
@@ -54,11 +54,8 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
 /* The same, of kind lifecycle, about work that is not the running turn's: with the context and the labels of its own. */
 void event_note_of(struct session *s, const struct trace_context *of, struct slice data);
-
-/* text_repairs.c: the event text_repaired, if any text was. */
+/* The event text_repaired, if any text was. */
 void event_text_repaired(struct session *s);
-
-/* event_webhook.c */
 /* To those who are told of it elsewhere (outbox/outbox.h), without the secrets in its text. members: raw, of an object. key:
  * as outbox_event_once has it; NULL: it is not told again after a kill. */
 void event_webhook(struct session *s, enum webhook_type type, const char *key,
@@ -67,14 +64,6 @@ void event_webhook(struct session *s, enum webhook_type type, const char *key,
 void event_broken(struct session *s, const char *key, const char *reason, const char *text);
 void event_webhook_turn_end(struct session *s, const struct session_turn *t,
 			    const struct turn_result *r);
-
-/* session_incarnation.c */
-/* Before an event gets its number: the journal says first of which incarnation that is. */
-void event_name_incarnation(struct session *s);
-int session_check_ack(const struct session *s, const char *incarnation, uint64_t seq,
-		      struct err *e);
-/* A client has had the events before next. */
-void event_handed(struct session *s, uint64_t next);
 
 /* reader.c */
 void readers_wake(struct session *s);
@@ -88,3 +77,22 @@ void readers_drop(struct session *s);
 void session_log(const struct session *s, const char *event, ...) __attribute__((sentinel));
 void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
 	__attribute__((sentinel));
+
+/* journal_trim.c */
+/* Before an event gets its number: the journal says first of which incarnation that is. */
+void event_name_incarnation(struct session *s);
+/* A client has had the events before next. */
+void event_handed(struct session *s, uint64_t next);
+/* What a later life needs of the events up to to, if they are not read. */
+void trim_put_base(struct session *s, struct buf *b, uint64_t to);
+/* Reads a record "base" or "ack" back. */
+void trim_load_base(struct session *s, struct slice value);
+void trim_load_ack(struct session *s, struct slice value);
+/* There is no room: gives up what may be, first of all if the disk is full. True: something was. */
+bool trim_now(struct session *s, bool disk_full);
+/* A fork of a session whose head is gone notes that of itself. */
+void trim_inherit(struct session *s);
+/* struct evlog.full */
+void trim_full(void *ctx, int error);
+/* The client has all that it could want to keep: everything but how the session was closed. */
+bool trim_stored(const struct session *s);

@@ -19,7 +19,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "session/core/session_paths.h"
-#include "session/core/log/journal_trim.h"
 #include "session/core/session_part.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "session/core/log/journal_trim.h"
 #include "session/core/session_paths.h"
 
 #include <errno.h>

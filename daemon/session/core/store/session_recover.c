@@ -25,7 +25,6 @@
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_record.h"
-#include "session/core/log/journal_trim.h"
 #include "session/core/session_part.h"
 
 #include <dirent.h>
