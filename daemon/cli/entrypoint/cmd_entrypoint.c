@@ -84,7 +84,7 @@ static void banner_say_harnesses(const struct harness_table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct harness_pin *pin = harness_pin_of(&t->defs[i]);
 		_cleanup_(freep) char *path =
-			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
+			paths_find_program(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
 		banner_say("harness", "%s: %s%s%s", t->defs[i].id, path ? path : "not found",
 			   path && pin ? ", pinned " : "", path && pin ? pin->version : "");
@@ -172,7 +172,7 @@ static void say_versions(const struct harness_table *t)
 	}
 	for (size_t i = 0; i < t->n; i++) {
 		_cleanup_(freep) char *path =
-			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
+			paths_find_program(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
 		/* A command of a manifest may do anything when it is given --version. */
 		if (path && !t->defs[i].own_command)

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/parts/programs/program_hash.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -109,7 +110,7 @@ static int verify_all(const struct config *c, const struct harness_table *t, str
 
 		if (!harness_pin_of(&t->defs[i]))
 			continue;
-		path = program_find(&t->defs[i], c->prefix, getenv("PATH"));
+		path = paths_find_program(&t->defs[i], c->prefix, getenv("PATH"));
 		if (!path)
 			continue;
 		found++;
@@ -129,7 +130,7 @@ static int verify_named(const struct config *c, const struct harness_table *t, s
 		return fail(EXIT_USAGE, "there is no harness '%s'", c->args[0]);
 	if (!harness_pin_of(def))
 		return fail(EXIT_USAGE, "harness '%s' has no pin", def->id);
-	path = program_find(def, c->prefix, getenv("PATH"));
+	path = paths_find_program(def, c->prefix, getenv("PATH"));
 	return path ? verify_one(c, def, path, w) :
 		      fail(EXIT_FAILED, "harness '%s' is not installed", def->id);
 }

@@ -10,7 +10,6 @@
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
 #include "session/core/harness/setup_check.h"
-#include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 #include "session/core/redact/redact_internal.h"
 

@@ -11,7 +11,6 @@
 #include "session/core/harness/setup_check.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "session/core/harness/home_program.h"
+#include "session/core/home_program.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
@@ -288,7 +288,7 @@ char *paths_journal_path(const struct session_store *st, const char *id)
 }
 
 /* A directory may be entered by the same bit. */
-static bool is_program(const char *path)
+static bool path_is_program(const char *path)
 {
 	struct stat st;
 
@@ -300,15 +300,28 @@ char *paths_find_command(const char *command, const char *path)
 	const char *p = path ? path : "";
 
 	if (strchr(command, '/'))
-		return is_program(command) && command[0] == '/' ? xstrdup(command) : NULL;
+		return path_is_program(command) && command[0] == '/' ? xstrdup(command) : NULL;
 	while (*p) {
 		size_t n = strcspn(p, ":");
 		_cleanup_(freep) char *dir = xstrndup(p, n);
 		_cleanup_(freep) char *full = file_join(dir, command);
 
-		if (n && is_program(full))
+		if (n && path_is_program(full))
 			return TAKE_PTR(full);
 		p += n + (p[n] == ':');
 	}
 	return NULL;
+}
+
+char *paths_find_program(const struct harness_def *def, const char *prefix, const char *path)
+{
+	_cleanup_(freep) char *own = NULL;
+
+	if (prefix && !def->own_command) {
+		if (asprintf(&own, "%s/%s/bin/%s", prefix, def->id, def->command) < 0)
+			abort();
+		if (path_is_program(own))
+			return TAKE_PTR(own);
+	}
+	return paths_find_command(def->command, path);
 }

@@ -39,3 +39,6 @@ void paths_put_head(struct session *s, struct buf *ret);
 void paths_note_head(struct session *s);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
 char *paths_find_command(const char *command, const char *path);
+/* The program of a harness: in PREFIX/ID/bin, where `acpd harness install` puts it, otherwise in the PATH. prefix NULL: only
+ * there. NULL if it is not installed; the caller frees. */
+char *paths_find_program(const struct harness_def *def, const char *prefix, const char *path);

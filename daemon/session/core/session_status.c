@@ -1,5 +1,5 @@
 /* session_status.c - one session as an object, wherever sessions are listed. */
-#include "session/core/harness/harness_pool.h"
+#include "session/core/session_internal.h"
 
 #include "base/clock.h"
 #include "json/jenc.h"

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "proc/table/process_tree.h"
-#include "session/core/harness/harness_pool.h"
+#include "session/core/session_internal.h"
 #include "session/core/session_states.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/workspace/provision.h"

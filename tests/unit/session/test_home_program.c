@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/os/file.h"
-#include "session/core/harness/home_program.h"
+#include "session/core/home_program.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

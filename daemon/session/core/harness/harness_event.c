@@ -1,5 +1,16 @@
-/* harness_event.c - what a harness reports of a turn: checked, named with our ids, put into the log, held against the
- * budgets. */
+/*
+ * harness_event.c - the core's half of the adapter contract: what a harness reports is checked, named with
+ * acpd's ids, and put into the log.
+ *
+ * An update of a kind that is not in ACP as acpd knows it becomes an event
+ *
+ *	{kind: "lifecycle", event: "update_unknown", update}
+ *
+ * and not a session/update, because clients may validate these by their own schema. A harness can send
+ * any number of them, of any size and depth. One above UNKNOWN_UPDATE_MAX is described instead: {...,
+ * sessionUpdate?, bytes}. Above UNKNOWN_UPDATES_MAX in a turn, or between two turns, they are counted, and
+ * the last event of this kind is {..., more}.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -12,10 +23,13 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
+#include <errno.h>
 #include <string.h>
 
+/* --- updates -------------------------------------------------------------------------------------------- */
+
 /* It is cut after its secrets are hidden: of half of one nothing would be found. */
-static void set_title(struct session *s, struct jval v)
+static void update_set_title(struct session *s, struct jval v)
 {
 	char *title = NULL;
 
@@ -27,7 +41,7 @@ static void set_title(struct session *s, struct jval v)
 	s->title = title;
 }
 
-static void put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
+static void update_put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
 {
 	struct jw w = JW(b);
 
@@ -37,7 +51,8 @@ static void put_with_id(struct buf *b, struct slice update, const char *key, str
 	jw_end_obj(&w);
 }
 
-static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
+static void update_emit_tool_call(struct session *s, const struct harness_event *ev,
+				  struct slice id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice ours = tool_call_track(s, ev, id);
@@ -49,7 +64,7 @@ static void emit_tool_call(struct session *s, const struct harness_event *ev, st
 }
 
 /* id: of the message, if it has one. */
-static void emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
+static void update_emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
 {
 	struct slice ours = id.type == J_STRING ? turn_message_id(s, id.raw) : SLICE_NONE;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -60,14 +75,14 @@ static void emit_chunk(struct session *s, const struct harness_event *ev, struct
 		return;
 	}
 	if (ours.n) {
-		put_with_id(&b, ev->update, "messageId", ours);
+		update_put_with_id(&b, ev->update, "messageId", ours);
 		named.update = buf_slice(&b);
 	}
 	masked_stream_add(s, &named);
 }
 
 /* Updates that change what a later load reports. */
-static void note_state(struct session *s, const struct harness_event *ev)
+static void update_note_state(struct session *s, const struct harness_event *ev)
 {
 	struct jval v;
 
@@ -80,12 +95,12 @@ static void note_state(struct session *s, const struct harness_event *ev)
 		if (v.type == J_NULL)
 			xstrset(&s->title, NULL);
 		else if (v.type == J_STRING)
-			set_title(s, v);
+			update_set_title(s, v);
 	}
 }
 
 /* What comes of it goes to clients, who may drop all of a message in which one value does not fit. */
-static bool check_update(struct session *s, struct harness_event *ev, struct buf *mended,
+static bool update_check(struct session *s, struct harness_event *ev, struct buf *mended,
 			 struct jval *id)
 {
 	enum harness_check r = CHECK_FITS;
@@ -106,16 +121,16 @@ static bool check_update(struct session *s, struct harness_event *ev, struct buf
 	return r == CHECK_MENDED;
 }
 
-static void emit_update(struct session *s, const struct harness_event *ev, struct jval id)
+static void update_emit(struct session *s, const struct harness_event *ev, struct jval id)
 {
 	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		emit_tool_call(s, ev, id.raw);
+		update_emit_tool_call(s, ev, id.raw);
 	else
-		emit_chunk(s, ev, id);
+		update_emit_chunk(s, ev, id);
 }
 
 /* A turn of which something cannot be kept fails, and its harness is stopped. */
-static void check_journal(struct session *s)
+static void harness_check_journal(struct session *s)
 {
 	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
@@ -128,7 +143,7 @@ static void check_journal(struct session *s)
 }
 
 /* A list that is sent whole each time, and again to each client that comes: a long one is refused as it enters. */
-static bool refuse_beyond(struct session *s, const struct harness_event *ev)
+static bool update_refuse_beyond(struct session *s, const struct harness_event *ev)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	const char *name = harness_update_name(ev->kind);
@@ -147,8 +162,9 @@ static bool refuse_beyond(struct session *s, const struct harness_event *ev)
 	return true;
 }
 
-void harness_event_take(struct session *s, const struct harness_event *given)
+static void host_event(void *ctx, const struct harness_event *given)
 {
+	struct session *s = ctx;
 	const struct event_kind_row *row = event_kind_row(given->kind);
 	struct session_turn *t = turn_in_harness(s);
 	_cleanup_(buf_done) struct buf mended = { 0 };
@@ -159,22 +175,22 @@ void harness_event_take(struct session *s, const struct harness_event *given)
 		s->store->totals.dropped++;
 		return;
 	}
-	if (refuse_beyond(s, ev)) {
+	if (update_refuse_beyond(s, ev)) {
 		if (t && (row->flags & EVENT_F_TURN)) /* the harness has answered, if too much */
 			turn_output(t);
 		return;
 	}
-	if (!check_update(s, ev, &mended, &id))
+	if (!update_check(s, ev, &mended, &id))
 		return;
 	if (t && (row->flags & EVENT_F_TURN)) {
 		turn_output(t);
 		PARTS_CALL(output, t, ev->kind, ev->update);
 	}
-	note_state(s, ev);
-	emit_update(s, ev, id);
+	update_note_state(s, ev);
+	update_emit(s, ev, id);
 	if (t && (row->flags & EVENT_F_TURN))
 		PARTS_CALL(output_told, s);
-	check_journal(s);
+	harness_check_journal(s);
 }
 
 void harness_journal_settled(void *ctx)
@@ -182,7 +198,223 @@ void harness_journal_settled(void *ctx)
 	struct session *s = ctx;
 
 	session_wake(s);
-	check_journal(s);
+	harness_check_journal(s);
 	if (s->harness.proc)
 		proc_line_done(s->harness.proc);
 }
+
+/* --- updates of unknown kinds --------------------------------------------------------------------------- */
+
+/* The event nests the update deeper than the harness's message did. */
+#define LEVELS_ABOVE 3
+
+static struct jw unknown_begin_event(struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "update_unknown");
+	return w;
+}
+
+/* The deepest nesting of valid JSON. */
+static unsigned unknown_depth(struct slice json)
+{
+	unsigned depth = 0, most = 0;
+	bool text = false;
+
+	for (size_t i = 0; i < json.n; i++) {
+		char c = json.p[i];
+
+		if (text && c == '\\')
+			i++;
+		else if (c == '"')
+			text = !text;
+		else if (!text && (c == '{' || c == '['))
+			depth++;
+		else if (!text && (c == '}' || c == ']'))
+			depth--;
+		most = MAX(most, depth);
+	}
+	return most;
+}
+
+static bool unknown_fits(struct slice update)
+{
+	return update.n <= UNKNOWN_UPDATE_MAX &&
+	       unknown_depth(update) + LEVELS_ABOVE <= JSON_DEPTH_MAX;
+}
+
+static void unknown_describe(struct jw *w, struct slice update)
+{
+	_cleanup_(freep) char *name = NULL;
+
+	if (jstr_decode(jobj_get(update, "sessionUpdate"), METHOD_NAME_MAX, &name) == 0)
+		jw_str(w, "sessionUpdate", name);
+	jw_uint(w, "bytes", update.n);
+}
+
+static void unknown_tell(struct session *s, struct slice update)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = unknown_begin_event(&b);
+
+	if (unknown_fits(update))
+		jw_raw(&w, "update", update);
+	else
+		unknown_describe(&w, update);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* update: raw object. */
+static void host_unknown(void *ctx, struct slice update)
+{
+	struct session *s = ctx;
+	struct unknown_updates *u = &s->harness.unknown;
+
+	s->store->totals.unknown++;
+	harness_log_odd(s, "harness update unknown", update);
+	if (u->told == UNKNOWN_UPDATES_MAX) {
+		u->more++;
+		return;
+	}
+	u->told++;
+	unknown_tell(s, update);
+}
+
+void unknown_updates_tell_more(struct session *s)
+{
+	struct unknown_updates *u = &s->harness.unknown;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = unknown_begin_event(&b);
+
+	if (u->more) {
+		jw_uint(&w, "more", u->more);
+		event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	}
+	*u = (struct unknown_updates){ 0 };
+}
+
+/* --- the callbacks -------------------------------------------------------------------------------------- */
+
+static int host_send(void *ctx, struct slice line)
+{
+	struct session *s = ctx;
+
+	return s->harness.proc ? proc_send(s->harness.proc, line) : -EPIPE;
+}
+
+void harness_put_native(const struct session *s, struct buf *ret)
+{
+	struct jw w = JW(ret);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "nativeId", s->harness.native_id);
+	jw_end_obj(&w);
+}
+
+/* What a restarted daemon will need to take the session up again. */
+void harness_note_native(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	harness_put_native(s, &b);
+	evlog_note(&s->log.events, "native", buf_slice(&b));
+}
+
+static void host_ready(void *ctx, const struct harness_ready *r)
+{
+	struct session *s = ctx;
+
+	if (s->harness.state != H_STARTING)
+		return;
+	if (s->state == SESSION_OPENING && s->harness.forked_from && !r->restored) {
+		struct err e;
+
+		err_set(&e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
+			"the harness did not take up the context");
+		harness_open_failed(s, &e);
+		return;
+	}
+	harness_set_state(s, H_CONFIGURING);
+	s->harness.restored = !s->harness.native_id || r->restored;
+	s->harness.caps = r->caps;
+	xstrset(&s->harness.native_id, r->native_id);
+	xstrset(&s->harness.version, r->version);
+	settings_store_options(s, r->modes, r->config_options);
+	harness_note_native(s);
+	harness_configure(s);
+}
+
+static void host_failed(void *ctx, const struct err *e)
+{
+	struct session *s = ctx;
+
+	if (s->harness.state == H_STARTING) {
+		struct err own = session_mask_err(s, e);
+
+		harness_open_failed(s, &own);
+	}
+}
+
+static void host_ask(void *ctx, const struct harness_ask *a)
+{
+	PARTS_CALL(ask, ctx, a);
+}
+
+static void host_unask(void *ctx, uint64_t id)
+{
+	PARTS_CALL(unask, ctx, id);
+}
+
+static void host_usage(void *ctx, const struct harness_usage *u)
+{
+	struct session *s = ctx;
+	struct session_turn *t = turn_in_harness(s);
+
+	if (!t)
+		return;
+	if (PARTS_FIRST(meters_calls, s)) {
+		account_usage(&t->reported, u);
+		return;
+	}
+	account_usage(&t->account, u);
+	if (!u->whole_turn)
+		PARTS_CALL(model_call, s, u);
+}
+
+static void host_turn_end(void *ctx, const struct harness_turn_end *end)
+{
+	struct session *s = ctx;
+
+	if (turn_in_harness(s))
+		turn_finish(s, end);
+}
+
+static unsigned host_rules(void *ctx)
+{
+	return session_parts_rules_need(ctx);
+}
+
+static void adapter_on_timer(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->harness.adapter && s->def->ops->on_timer)
+		s->def->ops->on_timer(s->harness.adapter);
+}
+
+static void host_timer(void *ctx, unsigned ms)
+{
+	struct session *s = ctx;
+
+	if (ms)
+		loop_timer_set(s->store->loop, &s->harness.adapter_timer, ms, adapter_on_timer, s);
+	else
+		loop_timer_cancel(&s->harness.adapter_timer);
+}
+
+const struct harness_host_ops adapter_host_ops = {
+	host_send,  host_ready, host_failed,   host_event,	    host_unknown, host_ask,
+	host_unask, host_usage, host_turn_end, settings_host_reply, host_rules,	  host_timer,
+};

@@ -11,8 +11,9 @@
 #include "base/list.h"
 #include "loop/loop.h"
 #include "proc/output/noise.h"
-#include "session/core/harness/unknown_updates.h"
 #include "session/core/session.h"
+
+#include <stdint.h>
 
 /* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
 enum harness_state { H_NONE, H_STARTING, H_CONFIGURING, H_READY, H_STOPPING };
@@ -28,6 +29,12 @@ struct setting {
 	uint64_t due;
 };
 
+/* In struct session_harness: unknown. */
+struct unknown_updates {
+	unsigned told; /* events since the turn began, or the last one ended */
+	uint64_t more; /* updates since then without an event */
+};
+
 /* In struct session: harness. */
 struct session_harness {
 	enum harness_state state;
@@ -40,7 +47,7 @@ struct session_harness {
 	struct harness_caps caps;
 	char *version; /* as the program says itself */
 	struct list live_link, wait_link,
-		lonely_link; /* harness_pool.h: of the store's lists; empty: in none */
+		lonely_link; /* harness_pool.c: of the store's lists; empty: in none */
 	uint64_t wait_since, lonely_since;
 	struct spaces *
 		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
@@ -60,13 +67,13 @@ struct session_harness {
 	struct noise noise;	     /* what it wrote to its stdout besides messages */
 	char *modes, *config;	     /* modes: the harness's own, or derived from config */
 	char *model;		     /* in force, as the harness names it; NULL: it does not say */
-	struct long_line *long_line; /* the loop works on it now; NULL: on none (long_line.c) */
+	struct long_line *long_line; /* the loop works on it now; NULL: on none (harness_output.c) */
 	struct list open_waiters, settings; /* struct session_waiter, struct setting */
 	uint64_t last_token;
 	struct loop_timer start_timer, setting_timer, adapter_timer;
 };
 
-/* In struct session_store: pool (harness_pool.h). */
+/* In struct session_store: pool. */
 struct harness_pool {
 	unsigned idle, wait, start, session_max;
 	unsigned max;			       /* 0: as many as memory is left for */
@@ -76,7 +83,7 @@ struct harness_pool {
 	struct loop_timer lonely_timer, wait_timer;
 };
 
-/* forget_keys.c */
+/* store/store_incarnation.c */
 /* The harness is killed; keys and secrets of the session are forgotten once it is gone. */
 void harness_forget_keys(struct session *s);
 /* It is gone. */
@@ -113,22 +120,17 @@ int harness_on_line(void *ctx, struct slice line);
 void harness_on_rest(void *ctx, struct slice rest);
 /* Logs the first bytes of what the harness wrote, unless there was much of the kind just now. */
 void harness_log_odd(struct session *s, const char *what, struct slice line);
-
-/* long_line.c: long lines of harnesses, which a thread reads first. */
+/* Long lines, which a thread reads first. */
 extern const struct proc_prescan harness_prescan;
-/* The line that the loop works on now, with U+FFFD for each half of a surrogate pair, whose number goes to *repairs. False: the
- * thread has made no such copy. */
-bool long_line_repaired(const struct session *s, struct slice line, size_t *repairs,
-			struct slice *ret);
 
-/* adapter_host.c: the callbacks an adapter uses. */
+/* harness_event.c */
+/* The callbacks that an adapter uses. */
 extern const struct harness_host_ops adapter_host_ops;
+/* A turn begins or ends: the updates of unknown kinds that had no event are counted in one. */
+void unknown_updates_tell_more(struct session *s);
 
 void harness_note_native(struct session *s);
 void harness_put_native(const struct session *s, struct buf *ret);
-
-/* harness_event.c */
-void harness_event_take(struct session *s, const struct harness_event *ev);
 /* ctx: the session, of whose journal a large event has been written, or could not be. Its readers and its harness go on. */
 void harness_journal_settled(void *ctx);
 
@@ -156,3 +158,30 @@ void harness_configure(struct session *s);
 /* The same for a running harness whose session has been given another mode. */
 void harness_reconfigure(struct session *s);
 void harness_open_failed(struct session *s, const struct err *e);
+
+struct session;
+
+/* harness_pool.c */
+void harness_pool_init(struct session_store *st);
+void harness_pool_done(struct session_store *st);
+/* Launches the harness, or puts the session into the queue. <0: it could not be launched; e says why. */
+int harness_pool_launch(struct session *s, struct err *e);
+/* A place has been taken; it is given back. */
+void harness_pool_began(struct session *s);
+void harness_pool_ended(struct session *s);
+/* Its state may have changed: is it still waiting, does anybody need it? From session_advance, for any session at any
+ * time. */
+void harness_pool_update(struct session *s);
+/* The session goes. */
+void harness_pool_forget(struct session *s);
+bool harness_pool_waits(const struct session *s);
+/* Something is under way in it, or somebody waits for it. */
+bool harness_pool_busy(const struct session *s);
+/* Nobody needs it, so it was stopped: it is started again when it is needed. */
+bool harness_pool_rests(const struct session *s);
+/* As many may live as things are: --harness-max, or those that do and those that memory is left for. */
+unsigned harness_pool_max(struct session_store *st);
+/* When the first of those who wait fails with TOO_MANY_HARNESSES; monotonic ms. Of a session that waits. */
+uint64_t harness_pool_wait_due(const struct session *s);
+/* -ENOSPC with TOO_MANY_SESSIONS: one more cannot be open, or be made. */
+int harness_pool_admit(const struct session_store *st, bool is_new, struct err *e);

@@ -4,16 +4,15 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "harnesses/harness_pins.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_states.h"
-#include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
-#include "session/core/harness/program_find.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -285,7 +284,7 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 	_cleanup_(freep) char *program = NULL;
 	char **env;
 
-	program = program_find(s->def, HARNESS_PREFIX, harness_plan_getenv(plan, "PATH"));
+	program = paths_find_program(s->def, HARNESS_PREFIX, harness_plan_getenv(plan, "PATH"));
 	if (!program)
 		return err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HARNESS_NOT_INSTALLED",
 			       "harness '%s': no executable '%s' in the sandbox", s->def->id,

@@ -1,6 +1,10 @@
 /*
- * harness_output.c - what a harness writes to its stdout: messages go to the adapter; what else stands there is skipped,
+ * harness_output.c - what a harness writes to its stdout: messages go to the adapter; everything else is skipped,
  * counted, and shown in the log by its first bytes.
+ *
+ * A thread reads a long line first: where its long values end, whether a secret is in it, and the text without halves of
+ * surrogate pairs. The result is the same without it; the loop only gets there sooner. The thread also touches the memory
+ * for the event: to get 16 MiB of it from the kernel takes the loop as long as to fill it.
  */
 #include "session/core/session_internal.h"
 
@@ -10,10 +14,20 @@
 #include "json/jstr.h"
 #include "proc/output/frames.h"
 #include "session/core/redact/redact_internal.h"
+#include "json/jknown.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+struct long_line {
+	struct slice line, text; /* text: the line, or its repaired copy */
+	struct mask *mask;
+	struct mask_known secrets;
+	struct jknown values, line_values;
+	struct buf copy, event; /* event: memory for the event of the line */
+	size_t repairs;
+};
 
 struct odd_line {
 	struct session *s;
@@ -38,8 +52,23 @@ void harness_log_odd(struct session *s, const char *what, struct slice line)
 		 "skipped", skipped, "cleaned", cleaned);
 }
 
+/* The line that the loop works on now, with U+FFFD for each half of a surrogate pair, whose number goes to *repairs. False: the
+ * thread has made no such copy. */
+static bool long_line_repaired(const struct session *s, struct slice line, size_t *repairs,
+			       struct slice *ret)
+{
+	struct long_line *l = s->harness.long_line;
+
+	if (!l || line.p != l->line.p || l->text.p == line.p)
+		return false;
+	jknown_use(&l->values);
+	*repairs = l->repairs;
+	*ret = l->text;
+	return true;
+}
+
 /* Text that holds halves of surrogate pairs once more, with U+FFFD in their place. */
-static int feed_repaired(struct session *s, struct slice line, struct err *e)
+static int line_feed_repaired(struct session *s, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice repaired;
@@ -59,14 +88,14 @@ static int feed_repaired(struct session *s, struct slice line, struct err *e)
 	return r;
 }
 
-static int feed(struct session *s, struct slice line, struct err *e)
+static int line_feed(struct session *s, struct slice line, struct err *e)
 {
 	int r = s->def->ops->on_line(s->harness.adapter, line, e);
 
-	return r == -EILSEQ ? feed_repaired(s, line, e) : r;
+	return r == -EILSEQ ? line_feed_repaired(s, line, e) : r;
 }
 
-static int take_frame(void *ctx, struct slice frame)
+static int line_take_frame(void *ctx, struct slice frame)
 {
 	struct odd_line *o = ctx;
 	struct session *s = o->s;
@@ -74,12 +103,12 @@ static int take_frame(void *ctx, struct slice frame)
 
 	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return -ECANCELED;
-	r = feed(s, frame, o->e);
+	r = line_feed(s, frame, o->e);
 	o->fault = MIN(r, 0);
 	return r;
 }
 
-static int skip_line(struct session *s, struct slice line, struct err *e)
+static int line_skip(struct session *s, struct slice line, struct err *e)
 {
 	bool few = noise_skipped(&s->harness.noise, line.n, clock_mono_ms());
 
@@ -92,7 +121,7 @@ static int skip_line(struct session *s, struct slice line, struct err *e)
 			     NOISE_MINUTE_MAX);
 }
 
-static void count_cleaned(struct session *s, struct slice line)
+static void line_count_cleaned(struct session *s, struct slice line)
 {
 	s->harness.noise.lines.cleaned++;
 	proc_host_noise(s->store->procs, NOISE_HARNESS)->cleaned++;
@@ -100,20 +129,20 @@ static void count_cleaned(struct session *s, struct slice line)
 }
 
 /* A line that is not a message as it is. */
-static int take_odd_line(struct session *s, struct slice line, struct err *e)
+static int line_take_odd(struct session *s, struct slice line, struct err *e)
 {
 	struct odd_line o = { s, e, 0 };
 
-	switch (frames_take(line, take_frame, &o)) {
+	switch (frames_take(line, line_take_frame, &o)) {
 	case FRAMES_TAKEN:
-		count_cleaned(s, line);
+		line_count_cleaned(s, line);
 		return o.fault;
 	case FRAMES_BROKEN:
 		harness_log_odd(s, "harness message broken", line);
 		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			       "the harness wrote a message that cannot be parsed");
 	default:
-		return skip_line(s, line, e);
+		return line_skip(s, line, e);
 	}
 }
 
@@ -126,9 +155,9 @@ int harness_on_line(void *ctx, struct slice line)
 
 	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return 0;
-	r = feed(s, line, &e);
+	r = line_feed(s, line, &e);
 	if (r > 0)
-		r = take_odd_line(s, line, &e);
+		r = line_take_odd(s, line, &e);
 	if (r >= 0)
 		return 0;
 	e = session_mask_err(s, &e);
@@ -144,10 +173,83 @@ void harness_on_rest(void *ctx, struct slice rest)
 	struct err e;
 	struct odd_line o = { s, &e, 0 };
 
-	if (!s->harness.adapter || s->harness.state == H_STOPPING || feed(s, rest, &e) <= 0)
+	if (!s->harness.adapter || s->harness.state == H_STOPPING || line_feed(s, rest, &e) <= 0)
 		return;
-	if (frames_take(rest, take_frame, &o) == FRAMES_TAKEN)
-		count_cleaned(s, rest);
+	if (frames_take(rest, line_take_frame, &o) == FRAMES_TAKEN)
+		line_count_cleaned(s, rest);
 	else
-		skip_line(s, rest, &e);
+		line_skip(s, rest, &e);
 }
+
+/* --- long lines ----------------------------------------------------------------------------------------- */
+
+static void *long_line_begin(void *ctx, struct slice line)
+{
+	struct session *s = ctx;
+	struct long_line *l = new0(struct long_line);
+
+	l->line = l->text = line;
+	l->mask = mask_ref(s->redact.known.mask);
+	return l;
+}
+
+static void long_line_run(void *work)
+{
+	struct long_line *l = work;
+	bool repair;
+
+	if (jknown_scan(&l->line_values, l->line, &repair) == JSCAN_OK && repair) {
+		l->repairs = jstr_repair(l->line, &l->copy);
+		l->text = l->copy.failed ? l->line : buf_slice(&l->copy);
+		jknown_scan(&l->values, l->text, &repair);
+	}
+	mask_know(l->mask, l->text, &l->secrets);
+	if (buf_reserve(&l->event, l->text.n + EVENT_AROUND) == 0)
+		memset(l->event.data, 0, l->text.n + EVENT_AROUND);
+}
+
+/* The next event is encoded there. */
+static void lend_memory(struct buf *scratch, struct buf *touched)
+{
+	struct buf old = *scratch;
+
+	if (touched->cap <= old.cap)
+		return;
+	*scratch = (struct buf){ touched->data, 0, 0, touched->cap, old.max, false };
+	*touched = (struct buf){ 0 };
+	buf_done(&old);
+}
+
+static int long_line_take(void *ctx, struct slice line, void *work)
+{
+	struct session *s = ctx;
+	struct long_line *l = work;
+	int r;
+
+	jknown_use(&l->line_values);
+	mask_use(&l->secrets);
+	lend_memory(&s->store->scratch, &l->event);
+	s->harness.long_line = l;
+	r = harness_on_line(s, line);
+	s->harness.long_line = NULL;
+	buf_trim(&s->store->scratch, LOG_BLOCK_MAX); /* if there was no event */
+	mask_use(NULL);
+	jknown_use(NULL);
+	/* what follows may need the journal, and would wait for what a thread writes to it now */
+	return r == 0 && s->log.events.large ? PRESCAN_KEPT : r;
+}
+
+static void long_line_end(void *work)
+{
+	struct long_line *l = work;
+
+	jknown_done(&l->values);
+	jknown_done(&l->line_values);
+	buf_done(&l->copy);
+	buf_done(&l->event);
+	mask_free(l->mask);
+	free(l);
+}
+
+const struct proc_prescan harness_prescan = { long_line_begin, long_line_run, long_line_take,
+					      long_line_end };

@@ -1,13 +1,28 @@
 /*
  * harness_pool.c - decides when a session may start its harness, and stops harnesses that are idle.
  *
+ * A harness costs hundreds of megabytes, a session without one a few kilobytes. So at most harness_max
+ * harnesses live at once; without that setting another one starts where HARNESS_MEMORY is left for it
+ * and for each that is starting, or where none lives. One that nobody has needed for harness_idle
+ * seconds (no turn, no question, no driver) is stopped. Nothing is lost: the session stays open, and its
+ * next turn starts the harness again, which resumes its context. One that cannot do so keeps running.
+ *
+ * Sessions that need a harness while the pool is full wait in one queue, in order of arrival, each once.
+ * While it is not empty, harnesses that do nothing are stopped, with a driver or not. Everything that
+ * frees capacity or leaves the queue calls session_advance of the next ones, which check whether it is
+ * their turn: no capacity is held unused, and no call is lost. A prompt, or a client's wait for the
+ * session, fails with TOO_MANY_HARNESSES after harness_wait seconds.
+ *
+ * A session of this daemon without driver and reader that never had a turn is removed after harness_idle
+ * seconds, too.
+ *
  * Three lists: live harnesses by last use, waiting sessions by arrival, sessions without driver by
  * idle time. make_room stops harnesses from the front of the first list, so the one in use longest
  * ago stops first. call_next only requests session_advance; harness_pool_launch then checks whether
  * the session is among the first. Without --harness-max, capacity follows free memory, less the
  * memory that starting harnesses will use.
  */
-#include "session/core/harness/harness_pool.h"
+#include "session/core/session_internal.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/core/harness/harness_pool.h"
 #include "session/core/harness/config_options.h"
 #include "session/core/turn/prompt_content.h"
 #include "session/core/session_paths.h"

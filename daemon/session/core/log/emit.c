@@ -3,8 +3,8 @@
  *
  * An event is encoded once, into the store's scratch memory, behind EVLOG_BEFORE_FRAME free bytes: the
  * log completes its journal line there, without a copy. Text that the masked stream holds back goes
- * first (masked_stream_flush), as it is older. Secrets in updates and
- * notes are hidden here, before anything is stored.
+ * first (masked_stream_flush), as it is older. Secrets in updates and notes are hidden here, before
+ * anything is stored.
  */
 #include "session/core/session_internal.h"
 

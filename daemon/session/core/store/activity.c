@@ -9,7 +9,6 @@
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
-#include "session/core/harness/harness_pool.h"
 #include "session/core/session_part.h"
 
 void activity_init(struct store_activity *a)

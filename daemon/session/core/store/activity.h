@@ -37,7 +37,7 @@ struct deadline {
 struct store_work {
 	unsigned sessions; /* that work */
 	unsigned turns, queued, questions, tool_calls, model_calls, jobs;
-	unsigned waiting; /* for a harness (harness_pool.h) */
+	unsigned waiting; /* for a harness (harness_pool.c) */
 	struct deadline next;
 };
 

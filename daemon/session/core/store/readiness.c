@@ -1,9 +1,10 @@
 /* readiness.c - what keeps the daemon from serving a session just now, looked at when somebody asks. */
 #include "session/core/session_internal.h"
 
+#include "harnesses/harness_pins.h"
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
-#include "session/core/harness/program_find.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -23,7 +24,7 @@ static const char *state_problem(const struct session_store *st)
 
 char *harness_program(const struct harness_def *def)
 {
-	return program_find(def, HARNESS_PREFIX, getenv("PATH"));
+	return paths_find_program(def, HARNESS_PREFIX, getenv("PATH"));
 }
 
 bool harness_installed(const struct harness_def *def)

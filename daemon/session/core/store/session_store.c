@@ -13,7 +13,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/core/harness/harness_pool.h"
 #include "outbox/outbox.h"
 #include "session/core/session_paths.h"
 #include "workspace/derive.h"

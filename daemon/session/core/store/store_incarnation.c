@@ -1,14 +1,19 @@
-/* store_incarnation.c - what all that is counted is scoped by, and how it becomes another while the daemon runs. */
+/*
+ * store_incarnation.c - the sandbox is a copy of another one: what is counted gets a scope of its own, and what
+ * clients gave to the sessions of the other one is forgotten.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/log.h"
 #include "base/os/file.h"
 #include "outbox/outbox.h"
+#include "session/core/session_part.h"
+#include "session/core/session_states.h"
 
 #define INCARNATION_BYTES 16
 
 /* What its harness knows of connections and keys is known to another now. */
-static void leave_behind(struct session *s)
+static void session_leave_copy(struct session *s)
 {
 	turns_end_open(s, "the sandbox is a copy: the turn goes on in the other");
 	s->harness.restart = s->harness.state != H_NONE;
@@ -26,7 +31,7 @@ int store_begin_incarnation(struct session_store *st, const char *new_id, struct
 	xstrset(&st->incarnation, new_id);
 	outbox_begin(st->outbox, new_id);
 	list_each(s, &st->sessions, struct session, link)
-		leave_behind(s);
+		session_leave_copy(s);
 	return 0;
 }
 
@@ -36,4 +41,41 @@ int store_mint_incarnation(struct session_store *st, struct err *e)
 
 	random_hex(id, INCARNATION_BYTES);
 	return store_begin_incarnation(st, id, e);
+}
+
+/* --- keys of clients ------------------------------------------------------------------------------------ */
+
+/* A load that was under way has nobody who waits for it. */
+static void keys_forget(struct session *s)
+{
+	s->harness.forget = false;
+	session_open_kept(s);
+	setup_forget_keys(&s->setup);
+	PARTS_CALL(forget_keys, s);
+	PARTS_CALL(setup_changed, s);
+}
+
+void harness_keys_gone(struct session *s)
+{
+	if (s->harness.forget)
+		keys_forget(s);
+}
+
+void harness_forget_keys(struct session *s)
+{
+	PARTS_CALL(stop_helpers, s);
+	if (!s->harness.proc) {
+		keys_forget(s);
+		return;
+	}
+	s->harness.forget = true;
+	if (s->harness.state != H_STOPPING)
+		harness_set_state(s, H_STOPPING);
+	proc_kill(s->harness.proc);
+}
+
+void store_forget_keys(struct session_store *st)
+{
+	list_each(s, &st->sessions, struct session, link)
+		harness_forget_keys(s);
 }

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "json/jenc.h"
-#include "session/core/harness/harness_pool.h"
+#include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/session_check_internal.h"
 #include "session/core/redact/redact_internal.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/parts/programs/version_run.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -87,7 +88,8 @@ static void forget(struct known_program *p)
 
 static void look(const struct programs *all, struct known_program *p)
 {
-	_cleanup_(freep) char *path = program_find(p->fact.def, all->cfg.prefix, all->cfg.path);
+	_cleanup_(freep) char *path =
+		paths_find_program(p->fact.def, all->cfg.prefix, all->cfg.path);
 	struct file_mark mark;
 
 	mark_of(path, &mark);

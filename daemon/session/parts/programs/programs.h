@@ -8,7 +8,7 @@
  * anything when it is given --version.
  *
  * A program is looked for in PREFIX/ID/bin, where `acpd harness install` puts it, then in the PATH. The same rule holds
- * for the harness of a session (program_find).
+ * for the harness of a session (paths_find_program).
  *
  * programs_ask answers from the loop, never from within the call of it; who asked may programs_forget before that.
  */
@@ -19,7 +19,6 @@
 #include "harnesses/registry.h"
 #include "json/jenc.h"
 #include "proc/proc.h"
-#include "session/core/harness/program_find.h"
 
 #define VERSION_SECS 15 /* in which a program has to have said its version */
 

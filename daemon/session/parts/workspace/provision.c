@@ -12,7 +12,7 @@
 #include "base/os/file.h"
 #include "base/log.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/core/harness/harness_pool.h"
+#include "session/core/session_internal.h"
 #include "session/parts/confinement/session_limits.h"
 #include "session/core/session_paths.h"
 #include "workspace/materialize.h"

@@ -7,7 +7,7 @@
  * text is written under a random name and renamed over the old file, so a process with the old file
  * open cannot change it. Runs with the user's rights.
  */
-#include "session/core/harness/home_program.h"
+#include "session/core/home_program.h"
 
 #include "base/os/file.h"
 #include "base/util.h"
