@@ -49,7 +49,7 @@ static int pass_directory(struct cwd_walk *w)
 	return 0;
 }
 
-static int follow(struct cwd_walk *w, int link)
+static int cwd_follow_link(struct cwd_walk *w, int link)
 {
 	char target[PATH_BYTES_MAX + 1];
 	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
@@ -71,7 +71,7 @@ static int follow(struct cwd_walk *w, int link)
 	return w->dir < 0 ? -errno : 0;
 }
 
-static int step(struct cwd_walk *w)
+static int cwd_step(struct cwd_walk *w)
 {
 	char *name = w->rest + strspn(w->rest, "/"), *after = name + strcspn(name, "/");
 	_cleanup_(freep) char *old = w->rest;
@@ -88,7 +88,7 @@ static int step(struct cwd_walk *w)
 		return -errno;
 	if (S_ISLNK(sb.st_mode)) {
 		pass_owner(w, sb.st_uid);
-		return follow(w, next);
+		return cwd_follow_link(w, next);
 	}
 	if (!S_ISDIR(sb.st_mode))
 		return -ENOTDIR;
@@ -117,7 +117,7 @@ int cwd_owner_find(const char *cwd, struct cwd_owner *ret)
 	w.dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = w.dir < 0 ? -errno : cwd[0] == '/' ? 0 : -EINVAL;
 	while (r == 0 && w.rest[strspn(w.rest, "/")])
-		r = step(&w);
+		r = cwd_step(&w);
 	if (r == 0 && fstat(w.dir, &sb) < 0)
 		r = -errno;
 	if (r == 0) {

@@ -54,7 +54,7 @@ static bool is_same(int dir, const char *name, const char *text, size_t n)
 	       file_read_fd(fd, n, &b) == 0 && buf_len(&b) == n && memcmp(b.data, text, n) == 0;
 }
 
-static int replace(int dir, const char *name, const char *text, size_t n)
+static int home_file_replace(int dir, const char *name, const char *text, size_t n)
 {
 	char tmp[sizeof(NEW_NAME) + 2 * RANDOM_BYTES] = NEW_NAME;
 	_cleanup_(closep) int fd = -1;
@@ -102,7 +102,7 @@ int home_program_keep(int home, const char *path, const char *text)
 
 	if (dir < 0)
 		return dir;
-	return is_same(dir, leaf, text, n) ? 0 : replace(dir, leaf, text, n);
+	return is_same(dir, leaf, text, n) ? 0 : home_file_replace(dir, leaf, text, n);
 }
 
 int home_program_dir(int home, const char *path)

@@ -77,7 +77,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	return s;
 }
 
-static void wait_for(struct list *list, session_done_fn done, void *ctx)
+static void waiters_add(struct list *list, session_done_fn done, void *ctx)
 {
 	struct session_waiter *w = new0(struct session_waiter);
 
@@ -89,7 +89,7 @@ static void wait_for(struct list *list, session_done_fn done, void *ctx)
 
 void session_wait_open(struct session *s, session_done_fn done, void *ctx)
 {
-	wait_for(&s->harness.open_waiters, done, ctx);
+	waiters_add(&s->harness.open_waiters, done, ctx);
 }
 
 /* As whom and where it works. Nothing stays of one that is refused. */
@@ -291,7 +291,7 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
-	wait_for(&s->harness.open_waiters, done, ctx);
+	waiters_add(&s->harness.open_waiters, done, ctx);
 	PARTS_CALL(opened, s, p);
 	session_advance(s);
 	return 0;
@@ -300,7 +300,7 @@ int session_open(struct session *s, const struct session_params *p, session_done
 void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
 {
 	s->stored.remove |= remove;
-	wait_for(&s->close_waiters, done, ctx);
+	waiters_add(&s->close_waiters, done, ctx);
 	session_set_state(s, SESSION_CLOSING);
 	turns_cancel_all(s);
 	session_advance(s);

@@ -59,7 +59,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 /* --- the home ------------------------------------------------------------------------------------------ */
 
 /* The original may run its harness again. */
-static void release(struct session *s)
+static void fork_release_home(struct session *s)
 {
 	struct session *from = store_find(s->store, s->harness.forked_from);
 
@@ -69,18 +69,18 @@ static void release(struct session *s)
 	session_advance(from);
 }
 
-static void fail(struct session *s, const struct err *e)
+static void fork_fail(struct session *s, const struct err *e)
 {
 	harness_set_state(s, H_NONE);
 	harness_opened(s, e);
 }
 
-static int on_line(void *ctx _unused_, struct slice line _unused_)
+static int copy_on_line(void *ctx _unused_, struct slice line _unused_)
 {
 	return 0;
 }
 
-static void on_closed(void *ctx _unused_, const char *fault _unused_)
+static void copy_on_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
@@ -96,20 +96,21 @@ static void on_copied(void *ctx, const struct proc_status *st)
 	s->harness.proc = proc_free(s->harness.proc); /* and st with it */
 	loop_timer_cancel(&s->harness.start_timer);
 	harness_set_state(s, H_NONE);
-	release(s);
+	fork_release_home(s);
 	if (!wanted) {
 		store_check_stopped(s->store);
 		session_advance(s);
 	} else if (!copied) {
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
-		fail(s, &e);
+		fork_fail(s, &e);
 	} else if (session_launch_first(s, &e) < 0) {
-		fail(s, &e);
+		fork_fail(s, &e);
 	}
 }
 
-static const struct proc_events copy_events = { on_line, on_closed, on_copied, NULL, NULL };
+static const struct proc_events copy_events = { copy_on_line, copy_on_closed, on_copied, NULL,
+						NULL };
 
 /* By cp(1), with the rights of the user whose files they are: links stay links, and the loop is not held up. */
 static void copy_home(struct session *s, struct session *from)
@@ -134,8 +135,8 @@ static void copy_home(struct session *s, struct session *from)
 	}
 	if (!cp)
 		err_set(&e, -ENOENT, RPC_INTERNAL_ERROR, "FORK_FAILED", "there is no cp");
-	release(s);
-	fail(s, &e);
+	fork_release_home(s);
+	fork_fail(s, &e);
 }
 
 /* No harness of the original runs any more. */

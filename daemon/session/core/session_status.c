@@ -55,7 +55,7 @@ void session_put_damage(struct jw *w, const struct session *s)
 }
 
 /* What the session has used, and with which model. */
-static void put_use(struct jw *w, const struct session *s)
+static void session_put_use(struct jw *w, const struct session *s)
 {
 	jw_str(w, "model", s->harness.model ? s->harness.model : s->setup.gateway.model);
 	if (s->turn.totals.turns)
@@ -94,7 +94,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_str(w, "waiting", "harness");
 	if (s->stored.imported)
 		jw_bool(w, "imported", true);
-	put_use(w, s);
+	session_put_use(w, s);
 	session_put_damage(w, s);
 	PARTS_CALL(put_status, w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));

@@ -158,7 +158,7 @@ static bool meant_for(const struct watcher *w, const struct evlog_entry *e)
 	return !e->origin || e->origin != w->origin;
 }
 
-static bool pump_event(void *ctx, const struct evlog_entry *e)
+static bool watcher_pump_event(void *ctx, const struct evlog_entry *e)
 {
 	struct watcher_pumping *o = ctx;
 
@@ -200,7 +200,7 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 				return 0;
 			w->next = g.to + 1;
 		}
-		r = evlog_read_some(l, w->next, CONN_BATCH_BYTES, pump_event, &o);
+		r = evlog_read_some(l, w->next, CONN_BATCH_BYTES, watcher_pump_event, &o);
 	} while (r == 0 && evlog_gap(l, w->next, &g));
 	if (!w->observes) /* what the driver has may be given up */
 		event_handed(w->session, w->next);

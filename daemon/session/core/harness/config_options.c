@@ -68,7 +68,7 @@ static bool ends_in(const char *value, const char *name)
 	return v > n && value[v - n - 1] == '/' && strcmp(value + v - n, name) == 0;
 }
 
-static bool compare(void *ctx, struct slice choice)
+static bool option_compare(void *ctx, struct slice choice)
 {
 	struct option_search *x = ctx;
 	char *value = NULL;
@@ -90,7 +90,7 @@ char *option_find_value(struct slice option, const char *name)
 {
 	struct option_search x = { .name = name };
 
-	each_choice(option, compare, &x);
+	each_choice(option, option_compare, &x);
 	if (x.exact || x.suffixes != 1) {
 		free(x.suffix);
 		return x.exact;
@@ -131,7 +131,7 @@ static bool is_choice(struct slice option, const char *name)
 	struct option_search x = { .name = name };
 	bool found;
 
-	each_choice(option, compare, &x);
+	each_choice(option, option_compare, &x);
 	found = x.exact != NULL;
 	free(x.suffix);
 	free(x.exact);
@@ -166,7 +166,7 @@ int options_check(struct slice config, struct slice params, struct slice *ret_op
 	return 0;
 }
 
-static bool put_mode(void *ctx, struct slice choice)
+static bool option_put_mode(void *ctx, struct slice choice)
 {
 	struct jval id = jobj_get(choice, "value"), name = jobj_get(choice, "name"),
 		    about = jobj_get(choice, "description");
@@ -192,7 +192,7 @@ bool options_put_modes(struct slice config, struct jw *w)
 	jw_obj(w, NULL);
 	jw_raw(w, "currentModeId", current);
 	jw_arr(w, "availableModes");
-	each_choice(option, put_mode, w);
+	each_choice(option, option_put_mode, w);
 	jw_end_arr(w);
 	jw_end_obj(w);
 	return true;

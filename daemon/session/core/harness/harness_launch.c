@@ -154,7 +154,7 @@ static void on_stays_closed(void *ctx)
 		proc_kill(s->harness.proc);
 }
 
-static void on_closed(void *ctx, const char *fault)
+static void harness_on_closed(void *ctx, const char *fault)
 {
 	struct session *s = ctx;
 	struct err e;
@@ -225,7 +225,7 @@ static void find_why(struct session *s, const struct proc_status *st, struct tur
 		 st->code);
 }
 
-static void on_gone(void *ctx, const struct proc_status *st)
+static void harness_on_gone(void *ctx, const struct proc_status *st)
 {
 	struct harness_turn_end end = { .failed = true };
 	struct session *s = ctx;
@@ -262,8 +262,8 @@ static void on_gone(void *ctx, const struct proc_status *st)
 
 static const struct proc_events proc_events = {
 	.on_line = harness_on_line,
-	.on_closed = on_closed,
-	.on_exit = on_gone,
+	.on_closed = harness_on_closed,
+	.on_exit = harness_on_gone,
 	.on_rest = harness_on_rest,
 	.prescan = &harness_prescan,
 };
@@ -279,7 +279,7 @@ static void on_start_timeout(void *ctx)
 	harness_broken(s, "harness_start", &e);
 }
 
-static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
+static int harness_spawn(struct session *s, struct harness_plan *plan, struct err *e)
 {
 	_cleanup_(freep) char *program = NULL;
 	char **env;
@@ -308,7 +308,7 @@ void harness_arm_start(struct session *s)
 		       (uint64_t)s->store->pool.start * 1000, on_start_timeout, s);
 }
 
-static int launch(struct session *s, struct err *e)
+static int harness_start_process(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	struct harness_host host = { &adapter_host_ops, s };
@@ -327,7 +327,7 @@ static int launch(struct session *s, struct err *e)
 	r = paths_fill_home(s, &plan, e);
 	if (r < 0)
 		return r;
-	r = spawn(s, &plan, e);
+	r = harness_spawn(s, &plan, e);
 	if (r < 0)
 		return r;
 	harness_pool_began(s);
@@ -361,7 +361,7 @@ int harness_launch(struct session *s, struct err *e)
 		return 0;
 	}
 	if (r == 0)
-		r = launch(s, e);
+		r = harness_start_process(s, e);
 	if (r < 0)
 		PARTS_CALL(disconnect, s);
 	return r;
@@ -375,7 +375,7 @@ void harness_walled(struct session *s, const struct err *error)
 	s->harness.connecting = false;
 	loop_timer_cancel(&s->harness.start_timer);
 	harness_set_state(s, H_NONE);
-	if (wanted && !error && launch(s, &e) == 0)
+	if (wanted && !error && harness_start_process(s, &e) == 0)
 		return;
 	PARTS_CALL(disconnect, s);
 	if (wanted)
@@ -403,7 +403,7 @@ static void fail_waiting_turn(struct session *s, const struct err *e)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }
 
-static void answer_waiters(struct session *s, uint64_t before, const struct err *e)
+static void open_waiters_answer(struct session *s, uint64_t before, const struct err *e)
 {
 	struct list waiters;
 
@@ -427,7 +427,7 @@ static void answer_waiters(struct session *s, uint64_t before, const struct err 
 
 void harness_answer_waiters(struct session *s, const struct err *e)
 {
-	answer_waiters(s, UINT64_MAX, e);
+	open_waiters_answer(s, UINT64_MAX, e);
 }
 
 void harness_fail_waiters(struct session *s, uint64_t before, const struct err *e)
@@ -438,7 +438,7 @@ void harness_fail_waiters(struct session *s, uint64_t before, const struct err *
 	}
 	if (list_entry(s->harness.open_waiters.prev, struct session_waiter, link)->since <= before)
 		session_open_undone(s);
-	answer_waiters(s, before, e);
+	open_waiters_answer(s, before, e);
 }
 
 static void log_ready(const struct session *s)

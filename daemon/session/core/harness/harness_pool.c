@@ -184,7 +184,8 @@ static void make_room(struct session_store *st)
 	}
 }
 
-static void on_removed(void *ctx _unused_, struct session *s _unused_, const struct err *e _unused_)
+static void lonely_on_removed(void *ctx _unused_, struct session *s _unused_,
+			      const struct err *e _unused_)
 {
 }
 
@@ -202,7 +203,7 @@ static void leave_alone(struct session *s)
 	}
 	st->totals.removed_empty++;
 	log_info("session", "session removed: it has no client and no history", "session", s->id);
-	session_close(s, true, on_removed, NULL);
+	session_close(s, true, lonely_on_removed, NULL);
 }
 
 static void arm_lonely(struct session_store *st)

@@ -14,7 +14,7 @@
 
 /* --- what the harness has ---------------------------------------------------------------------------- */
 
-static void set_raw(char **slot, struct slice s)
+static void settings_set_raw(char **slot, struct slice s)
 {
 	free(*slot);
 	*slot = xstrndup(s.p, s.n);
@@ -27,7 +27,7 @@ static void set_config_raw(struct session *s, struct slice given)
 	struct slice config = session_mask_json(s, given, false, event_fields_options, &b);
 	struct slice current = option_current(option_of_category(config, "model"));
 
-	set_raw(&s->harness.config, config);
+	settings_set_raw(&s->harness.config, config);
 	free(s->harness.model);
 	s->harness.model = NULL;
 	if (current.n)
@@ -46,7 +46,7 @@ static bool derive_modes(struct session *s)
 	if (s->harness.own_modes || !options_put_modes(slice_of(s->harness.config), &w))
 		return false;
 	changed = s->harness.modes && !slice_eq(was, jobj_get(buf_slice(&b), "currentModeId").raw);
-	set_raw(&s->harness.modes, buf_slice(&b));
+	settings_set_raw(&s->harness.modes, buf_slice(&b));
 	return changed;
 }
 
@@ -66,8 +66,8 @@ void settings_store_options(struct session *s, struct slice modes, struct slice 
 	modes = fitting(harness_modes_check, modes, &m);
 	config = fitting(harness_options_check, config, &c);
 	if (modes.n)
-		set_raw(&s->harness.modes,
-			session_mask_json(s, modes, false, event_fields_options, &b));
+		settings_set_raw(&s->harness.modes,
+				 session_mask_json(s, modes, false, event_fields_options, &b));
 	s->harness.own_modes |= modes.n != 0;
 	if (config.n)
 		set_config_raw(s, config);
@@ -85,7 +85,7 @@ void settings_store_mode(struct session *s, struct slice mode)
 	jw_raw(&w, "currentModeId", mode);
 	jw_members(&w, slice_of(s->harness.modes), "currentModeId");
 	jw_end_obj(&w);
-	set_raw(&s->harness.modes, buf_slice(&b));
+	settings_set_raw(&s->harness.modes, buf_slice(&b));
 }
 
 void settings_config_changed(struct session *s, struct slice config)

@@ -338,7 +338,7 @@ static off_t index_find(const struct evlog *l, uint64_t seq)
 }
 
 /* Fills b with at least one whole line from offset on. 0 at the end of the file. */
-static int read_lines(struct evlog *l, off_t offset, struct buf *b)
+static int evlog_read_lines(struct evlog *l, off_t offset, struct buf *b)
 {
 	for (;;) {
 		ssize_t n;
@@ -413,14 +413,14 @@ static ssize_t read_records(struct tail_reading *p, struct slice text)
 	return r < 0 ? r : at - text.p;
 }
 
-static int read_journal(struct tail_reading *p)
+static int evlog_read_journal(struct tail_reading *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct evlog *l = p->l;
 	off_t offset = index_find(l, p->from);
 	int r = 0;
 
-	while (!p->done && (r = read_lines(l, offset, &b)) > 0) {
+	while (!p->done && (r = evlog_read_lines(l, offset, &b)) > 0) {
 		ssize_t used = read_records(p, buf_slice(&b));
 
 		if (used < 0)
@@ -459,7 +459,8 @@ int evlog_read_some(struct evlog *l, uint64_t from, size_t max,
 	r = evlog_journal_get(l, 0);
 	l->held = true; /* whatever fn does */
 	if (r == 0)
-		r = read_journal(&(struct tail_reading){ l, from, from, fn, ctx, max, false });
+		r = evlog_read_journal(
+			&(struct tail_reading){ l, from, from, fn, ctx, max, false });
 	l->held = held;
 	evlog_journal_put(l);
 	return r;

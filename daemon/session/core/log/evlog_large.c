@@ -31,7 +31,7 @@ static size_t line_bytes(const struct evlog_large *g)
 	return buf_len(&g->head) + g->frame.n + CRC_LINE_TAIL;
 }
 
-static int write_line(const struct evlog_large *g)
+static int large_write_line(const struct evlog_large *g)
 {
 	int r = file_write_all(g->fd, buf_slice(&g->head).p, buf_len(&g->head));
 
@@ -40,13 +40,13 @@ static int write_line(const struct evlog_large *g)
 	return r == 0 ? file_write_all(g->fd, g->tail, CRC_LINE_TAIL) : r;
 }
 
-static void run(void *ctx)
+static void large_run(void *ctx)
 {
 	struct evlog_large *g = ctx;
 	uint32_t crc = crc32c(0, buf_slice(&g->head).p, buf_len(&g->head));
 
 	crc_line_tail(g->tail, crc32c(crc, g->frame.p, g->frame.n));
-	g->result = write_line(g);
+	g->result = large_write_line(g);
 }
 
 off_t evlog_end(const struct evlog *l)
@@ -83,7 +83,7 @@ static void large_free(void *ctx)
 }
 
 /* The thread has ended. */
-static int finish(struct evlog *l)
+static int large_finish(struct evlog *l)
 {
 	struct evlog_large *g = l->large;
 	size_t n = line_bytes(g);
@@ -107,7 +107,7 @@ static void on_written(void *ctx)
 	struct evlog_large *g = ctx;
 	struct evlog *l = g->log;
 
-	if (finish(l) == 0)
+	if (large_finish(l) == 0)
 		evlog_flush(l); /* what came meanwhile */
 	evlog_tail_trim(l);
 }
@@ -117,7 +117,7 @@ int evlog_large_wait(struct evlog *l)
 	if (!l->large)
 		return 0;
 	loop_job_end(&l->large->job);
-	return finish(l);
+	return large_finish(l);
 }
 
 /* Everything before it is in the journal, and there it has space. */
@@ -127,7 +127,7 @@ static bool can_begin(struct evlog *l, const struct journal_record *rec)
 	       !l->error && !evlog_over(l, rec) && evlog_journal_get(l, 0) == 0;
 }
 
-static void begin(struct evlog *l, const struct journal_record *rec, const char *kind)
+static void large_begin(struct evlog *l, const struct journal_record *rec, const char *kind)
 {
 	struct evlog_large *g = new0(struct evlog_large);
 
@@ -139,7 +139,7 @@ static void begin(struct evlog *l, const struct journal_record *rec, const char 
 		abort(); /* no memory */
 	evlog_index_add(l, rec->seq, evlog_end(l), false);
 	l->large = g;
-	loop_job_start(l->loop, &g->job, run, on_written, g);
+	loop_job_start(l->loop, &g->job, large_run, on_written, g);
 }
 
 void evlog_append_whole(struct evlog *l, const struct evlog_entry *e, const char *kind_name,
@@ -164,6 +164,6 @@ void evlog_append_whole(struct evlog *l, const struct evlog_entry *e, const char
 	block->used = size;
 	l->tail_bytes += size;
 	rec.value.p = data + EVLOG_BEFORE_FRAME;
-	begin(l, &rec, kind_name);
+	large_begin(l, &rec, kind_name);
 	l->last = e->seq;
 }

@@ -79,7 +79,7 @@ static void scan_take_line(struct journal_scan *s, struct slice raw)
 	s->lost += journal_record_count_damaged(line);
 }
 
-static void scan_drop(struct journal_scan *s, size_t n)
+static void scan_consume(struct journal_scan *s, size_t n)
 {
 	buf_consume(&s->text, n);
 	s->at += (off_t)n;
@@ -95,7 +95,7 @@ static void scan_take_lines(struct journal_scan *s)
 		size_t n = (size_t)(nl - (s->text.data + s->text.pos));
 
 		scan_take_line(s, (struct slice){ s->text.data + s->text.pos, n });
-		scan_drop(s, n + 1);
+		scan_consume(s, n + 1);
 		s->line = s->at;
 		s->endless = false;
 		s->begun = 0;
@@ -107,10 +107,10 @@ static void scan_forget(struct journal_scan *s)
 {
 	struct slice text = buf_slice(&s->text);
 
-	scan_drop(s, text.n - evlog_line(text).n);
+	scan_consume(s, text.n - evlog_line(text).n);
 	if (buf_len(&s->text) > LINE_BYTES_MAX) {
 		s->endless = true;
-		scan_drop(s, buf_len(&s->text));
+		scan_consume(s, buf_len(&s->text));
 	}
 	s->begun = buf_len(&s->text);
 }

@@ -74,7 +74,7 @@ const char *incarnations_at(const struct incarnations *l, uint64_t seq)
 
 /* --- as it lies in the journal ---------------------------------------------------------------------------------- */
 
-static void put(struct jw *w, const char *id, uint64_t from)
+static void incarnation_put(struct jw *w, const char *id, uint64_t from)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "id", id);
@@ -86,7 +86,7 @@ void incarnations_put_one(struct buf *b, const char *id, uint64_t from)
 {
 	struct jw w = JW(b);
 
-	put(&w, id, from);
+	incarnation_put(&w, id, from);
 }
 
 void incarnations_load_one(struct incarnations *l, struct slice value, uint64_t next)
@@ -107,7 +107,7 @@ void incarnations_put(const struct incarnations *l, struct jw *w, const char *ke
 		return;
 	jw_arr(w, key);
 	for (size_t i = 0; i < l->n; i++)
-		put(w, l->list[i].id, l->list[i].from);
+		incarnation_put(w, l->list[i].id, l->list[i].from);
 	jw_end_arr(w);
 }
 

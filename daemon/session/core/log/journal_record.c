@@ -79,7 +79,7 @@ static bool take_until(struct slice *s, char end, struct slice *ret)
 }
 
 /* Up to the value. */
-static bool take_head(struct slice *s, struct journal_record *ret)
+static bool record_take_head(struct slice *s, struct journal_record *ret)
 {
 	return slice_skip(s, "{\"n\":") && take_uint(s, &ret->seq) && slice_skip(s, ",\"o\":") &&
 	       take_uint(s, &ret->origin) && slice_skip(s, ",\"k\":\"") &&
@@ -91,7 +91,7 @@ int journal_record_parse(struct slice line, struct journal_record *ret)
 {
 	struct slice s;
 
-	if (!crc_line_open(line, &s) || !take_head(&s, ret))
+	if (!crc_line_open(line, &s) || !record_take_head(&s, ret))
 		return -EBADMSG;
 	ret->value = s;
 	ret->kind = (uint8_t)event_kind_find(ret->kind_name);
@@ -116,7 +116,8 @@ size_t journal_record_count_damaged(struct slice line)
 {
 	struct slice s = line;
 	struct journal_record r = { 0 };
-	bool note = take_head(&s, &r) && !r.seq && event_kind_find(r.kind_name) == EVENT_KIND_MAX;
+	bool note = record_take_head(&s, &r) && !r.seq &&
+		    event_kind_find(r.kind_name) == EVENT_KIND_MAX;
 
 	return joints(line) + !note;
 }

@@ -43,7 +43,7 @@ struct reader_pumping {
 	const struct watcher_sink *sink;
 };
 
-static bool pump_event(void *ctx, const struct evlog_entry *e)
+static bool reader_pump_event(void *ctx, const struct evlog_entry *e)
 {
 	struct reader_pumping *o = ctx;
 
@@ -72,7 +72,7 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 				return 0;
 			r->next = g.to + 1;
 		}
-		ret = evlog_read(l, r->next, pump_event, &o);
+		ret = evlog_read(l, r->next, reader_pump_event, &o);
 	} while (ret == 0 && evlog_gap(l, r->next, &g));
 	event_handed(r->session, r->next);
 	return ret;

@@ -9,8 +9,8 @@ const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE])
 	return t->span.on ? span_text(&t->span, out) : t->trace.parent;
 }
 
-static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
-		       const char *event, va_list ap)
+static void session_log_write(const struct session *s, const struct session_turn *t,
+			      enum log_level level, const char *event, va_list ap)
 {
 	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL,
 				NULL,	   NULL,  NULL, NULL, NULL };
@@ -42,7 +42,7 @@ void session_log(const struct session *s, const char *event, ...)
 	va_list ap;
 
 	va_start(ap, event);
-	write_line(s, s->turn.current, LOG_INFO, event, ap);
+	session_log_write(s, s->turn.current, LOG_INFO, event, ap);
 	va_end(ap);
 }
 
@@ -51,6 +51,6 @@ void turn_log(const struct session_turn *t, enum log_level level, const char *ev
 	va_list ap;
 
 	va_start(ap, event);
-	write_line(t->session, t, level, event, ap);
+	session_log_write(t->session, t, level, event, ap);
 	va_end(ap);
 }

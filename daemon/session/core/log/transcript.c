@@ -30,7 +30,7 @@ struct frame_parts {
 		request, unmeasured, label[ARRAY_SIZE(labels)];
 };
 
-static struct slice object_of(struct jval v)
+static struct slice json_object_or_none(struct jval v)
 {
 	return v.type == J_OBJECT ? v.raw : SLICE_NONE;
 }
@@ -61,8 +61,8 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	if (jscan_object(frame, top, ARRAY_SIZE(top)) != JSCAN_OK || top[0].v.type != J_OBJECT)
 		return false;
 	p->params = top[0].v.raw;
-	p->update = object_of(params[P_UPDATE].v);
-	p->event = object_of(params[P_EVENT].v);
+	p->update = json_object_or_none(params[P_UPDATE].v);
+	p->event = json_object_or_none(params[P_EVENT].v);
 	p->turn = params[P_TURN].v.type == J_NUMBER ? params[P_TURN].v.raw : acpd[A_TURN].v.raw;
 	p->stop_detail = acpd[A_STOP_DETAIL].v.raw;
 	p->checks = acpd[A_CHECKS].v.raw;
@@ -105,7 +105,7 @@ static const struct event_form forms[UPDATE_MAX] = {
 	[UPDATE_SUBAGENT] = { NULL, true },
 };
 
-static const char *kind_of(unsigned kind, struct slice update)
+static const char *transcript_kind(unsigned kind, struct slice update)
 {
 	struct jval v;
 
@@ -174,7 +174,7 @@ static void put_update(struct jw *w, unsigned kind, struct slice update)
 {
 	static const char *const skip[] = { "sessionUpdate", NULL };
 
-	jw_str(w, "kind", kind_of(kind, update));
+	jw_str(w, "kind", transcript_kind(kind, update));
 	if (kind >= UPDATE_MAX || forms[kind].event)
 		jw_raw(w, "event", jobj_get(update, "sessionUpdate").raw);
 	put_members(w, update, skip);
@@ -206,7 +206,7 @@ static void put_own(struct jw *w, struct slice event)
 	put_members(w, event, skip);
 }
 
-static void put_data(struct jw *w, unsigned kind, const struct frame_parts *p)
+static void transcript_put_data(struct jw *w, unsigned kind, const struct frame_parts *p)
 {
 	if (kind == EVENT_TURN_END)
 		put_turn_end(w, p);
@@ -226,7 +226,7 @@ static void flatten(struct buf *b, size_t from)
 			p[i] = ' ';
 }
 
-static void begin(struct jw *w, uint64_t seq, uint64_t time_ms, const char *session_id)
+static void transcript_begin(struct jw *w, uint64_t seq, uint64_t time_ms, const char *session_id)
 {
 	char when[CLOCK_ISO_SIZE];
 
@@ -244,7 +244,7 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 	struct frame_parts p;
 	bool readable = take_parts(e->frame, &p);
 
-	begin(&w, e->seq, e->time_ms, session_id);
+	transcript_begin(&w, e->seq, e->time_ms, session_id);
 	jw_raw(&w, "turnId", p.turn);
 	jw_raw(&w, "traceparent", p.traceparent);
 	jw_raw(&w, "clientRequestId", p.request);
@@ -252,7 +252,7 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
 		jw_raw(&w, labels[i], p.label[i]);
 	if (readable) {
-		put_data(&w, e->kind, &p);
+		transcript_put_data(&w, e->kind, &p);
 	} else { /* a number without an event would look like a loss */
 		jw_str(&w, "kind", "lifecycle");
 		jw_str(&w, "event", "unreadable");
@@ -266,7 +266,7 @@ static struct jw begin_lifecycle(struct buf *b, const char *session_id, const ch
 {
 	struct jw w = JW(b);
 
-	begin(&w, 0, clock_real_ms(), session_id);
+	transcript_begin(&w, 0, clock_real_ms(), session_id);
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", event);
 	return w;

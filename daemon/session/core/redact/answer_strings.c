@@ -88,7 +88,7 @@ static void take_name(struct answer_strings *x, struct slice name)
 	x->name = fnv(1, name);
 }
 
-static void enter(struct answer_strings *x, bool object, size_t at)
+static void answer_enter(struct answer_strings *x, bool object, size_t at)
 {
 	if (x->depth + 1 == ARRAY_SIZE(x->levels)) {
 		x->beyond++;
@@ -112,7 +112,7 @@ static void end_tokens(struct answer_strings *x, size_t end)
 		x->ops->tokens(x->ctx, x->tokens_at, end - x->tokens_at);
 }
 
-static void leave(struct answer_strings *x, size_t end)
+static void answer_leave(struct answer_strings *x, size_t end)
 {
 	const struct answer_level *in = &x->levels[x->depth];
 
@@ -149,7 +149,7 @@ static void take_value(struct answer_strings *x, size_t at, size_t n)
 		x->ops->whole(x->ctx, at, n);
 }
 
-static size_t take_string(struct answer_strings *x, const char *event, size_t at, size_t end)
+static size_t answer_take_string(struct answer_strings *x, const char *event, size_t at, size_t end)
 {
 	size_t close = string_end(event, at, end), n = close - at - 1;
 
@@ -181,9 +181,9 @@ static size_t take_index(struct answer_strings *x, const char *event, size_t at,
 static size_t take_byte(struct answer_strings *x, char c, size_t at)
 {
 	if (c == '{' || c == '[')
-		enter(x, c == '{', at);
+		answer_enter(x, c == '{', at);
 	else if (c == '}' || c == ']')
-		leave(x, at + 1);
+		answer_leave(x, at + 1);
 	else if (c == ',')
 		value_of_level(x);
 	return at + 1;
@@ -205,7 +205,7 @@ void answer_strings_take(struct answer_strings *x, const char *event, size_t at,
 	x->end = end;
 	while (at < end) {
 		if (event[at] == '"')
-			at = take_string(x, event, at, end);
+			at = answer_take_string(x, event, at, end);
 		else if (x->is_index && event[at] >= '0' && event[at] <= '9')
 			at = take_index(x, event, at, end);
 		else
@@ -218,5 +218,5 @@ void answer_strings_take(struct answer_strings *x, const char *event, size_t at,
 void answer_strings_end(struct answer_strings *x)
 {
 	while (x->depth || x->beyond)
-		leave(x, x->end);
+		answer_leave(x, x->end);
 }

@@ -221,7 +221,7 @@ struct field_walk {
 	struct buf *ret;
 };
 
-static const struct event_field *find(const struct event_field *table, struct slice key)
+static const struct event_field *field_row_find(const struct event_field *table, struct slice key)
 {
 	if (!table)
 		return TEXT;
@@ -231,7 +231,7 @@ static const struct event_field *find(const struct event_field *table, struct sl
 }
 
 /* At the opening quote: what is between the quotes; p is moved behind the closing one. */
-static struct slice take_string(struct field_walk *x)
+static struct slice field_take_string(struct field_walk *x)
 {
 	const char *start = ++x->p;
 
@@ -241,7 +241,7 @@ static struct slice take_string(struct field_walk *x)
 	return (struct slice){ start, (size_t)(x->p++ - start) };
 }
 
-static void put_text(struct field_walk *x, struct slice text)
+static void field_put_text(struct field_walk *x, struct slice text)
 {
 	if (!(mask_find(x->m, text) & MASK_HIT))
 		return;
@@ -252,17 +252,17 @@ static void put_text(struct field_walk *x, struct slice text)
 
 static void on_string(struct field_walk *x)
 {
-	struct slice text = take_string(x);
+	struct slice text = field_take_string(x);
 
 	if (x->key) {
-		x->next = find(x->levels[x->depth].table, text);
+		x->next = field_row_find(x->levels[x->depth].table, text);
 		x->key = false;
 	} else if (x->next != PROTOCOL) {
-		put_text(x, text);
+		field_put_text(x, text);
 	}
 }
 
-static void enter(struct field_walk *x, bool object)
+static void field_enter(struct field_walk *x, bool object)
 {
 	if (x->depth + 1 < ARRAY_SIZE(x->levels))
 		x->depth++;
@@ -280,7 +280,7 @@ static void walk(struct field_walk *x)
 			continue;
 		}
 		if (c == '{' || c == '[')
-			enter(x, c == '{');
+			field_enter(x, c == '{');
 		else if ((c == '}' || c == ']') && x->depth)
 			x->depth--;
 		if (c == ',') {

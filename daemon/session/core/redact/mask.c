@@ -220,7 +220,7 @@ static bool try_coded(struct mask_search *x, size_t i)
 }
 
 /* The next secret from i on. */
-static bool find(struct mask_search *x, size_t i)
+static bool mask_search_next(struct mask_search *x, size_t i)
 {
 	const uint8_t *t = (const uint8_t *)x->text.p;
 	const struct mask *m = x->m;
@@ -257,12 +257,12 @@ static unsigned search(const struct mask *m, struct slice text, struct mask_know
 
 	if (!m || !m->n)
 		return 0;
-	found = find(&x, 0) ? MASK_HIT : 0;
+	found = mask_search_next(&x, 0) ? MASK_HIT : 0;
 	return found | (x.tail != SIZE_MAX ? MASK_TAIL : 0);
 }
 
 /* Whether text is a part of one in which no secret is. */
-static bool is_known(const struct mask *m, struct slice text)
+static bool mask_is_known(const struct mask *m, struct slice text)
 {
 	return used && used->mask == m && !(used->found & MASK_HIT) && text.p >= used->text.p &&
 	       text.p + text.n <= used->text.p + used->text.n;
@@ -284,12 +284,12 @@ unsigned mask_find(const struct mask *m, struct slice text)
 {
 	unsigned found;
 
-	return is_known(m, text) && known_tail(text, &found) ? found : search(m, text, NULL);
+	return mask_is_known(m, text) && known_tail(text, &found) ? found : search(m, text, NULL);
 }
 
 bool mask_hits(const struct mask *m, struct slice text)
 {
-	return !is_known(m, text) && (search(m, text, NULL) & MASK_HIT);
+	return !mask_is_known(m, text) && (search(m, text, NULL) & MASK_HIT);
 }
 
 void mask_know(const struct mask *m, struct slice text, struct mask_known *ret)
@@ -336,7 +336,7 @@ size_t mask_walk(const struct mask *m, struct slice text, bool json, bool last, 
 	struct mask_search x = { .m = m, .text = text, .tail = SIZE_MAX };
 	size_t done = 0, unit = 0;
 
-	for (size_t i = 0; m && m->n && find(&x, i); i = done = x.end) {
+	for (size_t i = 0; m && m->n && mask_search_next(&x, i); i = done = x.end) {
 		if (!last && x.tail <= x.start)
 			break;
 		x.tail = SIZE_MAX;

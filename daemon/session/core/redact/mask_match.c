@@ -221,7 +221,8 @@ static enum match_step step_any(const struct match_reading *r, struct match_posi
 }
 
 /* The pattern from a place on. *end: behind what matches. Calls itself only where a text can be read in two ways. */
-static enum match_outcome compare(struct match_reading *r, struct match_position at, size_t *end)
+static enum match_outcome pattern_compare(struct match_reading *r, struct match_position at,
+					  size_t *end)
 {
 	enum match_outcome best = FAILS, o;
 
@@ -235,7 +236,7 @@ static enum match_outcome compare(struct match_reading *r, struct match_position
 		if (other.i && s == WENT_ON && other.i == at.i && other.k == at.k)
 			other.i = 0;
 		if (other.i && r->tried++ < READINGS_MAX) {
-			o = compare(r, other, end);
+			o = pattern_compare(r, other, end);
 			best = MAX(best, o);
 		}
 		if (best == MATCHES || s == DIFFERS)
@@ -252,7 +253,7 @@ enum match_outcome mask_match_compare(const struct mask_pattern *p, struct slice
 {
 	struct match_reading r = { p, (const uint8_t *)text.p, text.n, quotes, 0 };
 
-	return compare(&r, (struct match_position){ i, 0, 0 }, end);
+	return pattern_compare(&r, (struct match_position){ i, 0, 0 }, end);
 }
 
 enum match_outcome mask_match_first(struct slice text, bool quotes, size_t i, uint8_t *ret)

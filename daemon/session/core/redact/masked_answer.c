@@ -66,7 +66,7 @@ static int by_place(const void *a, const void *b)
 	return (*x)->at < (*y)->at ? -1 : (*x)->at > (*y)->at;
 }
 
-static void put_event(const struct answer_event *e, struct buf *ret)
+static void answer_put_event(const struct answer_event *e, struct buf *ret)
 {
 	struct slice raw = buf_slice(&e->raw);
 	size_t done = 0;
@@ -86,7 +86,7 @@ static void put_event(const struct answer_event *e, struct buf *ret)
 }
 
 /* Those that no longer wait, in order. */
-static void release(struct masked_answer *a, struct buf *ret)
+static void answer_release(struct masked_answer *a, struct buf *ret)
 {
 	while (!a->stopped && !list_empty(&a->events)) {
 		struct answer_event *e = list_first(&a->events, struct answer_event, link);
@@ -94,7 +94,7 @@ static void release(struct masked_answer *a, struct buf *ret)
 		if (e->waiting)
 			return;
 		a->held -= buf_len(&e->raw);
-		put_event(e, ret);
+		answer_put_event(e, ret);
 		event_free(e);
 	}
 }
@@ -188,7 +188,7 @@ static void hide_beginnings(struct masked_answer *a)
 	}
 }
 
-static struct answer_text *text_of(struct masked_answer *a, uint64_t stream, bool json)
+static struct answer_text *answer_text_find(struct masked_answer *a, uint64_t stream, bool json)
 {
 	struct answer_text *t;
 
@@ -253,7 +253,7 @@ static void take_piece_of(struct taking *x, uint64_t stream, size_t at, size_t n
 	p = piece_add(x, at, n);
 	p->left = n;
 	x->e->waiting++;
-	t = text_of(x->a, stream, json);
+	t = answer_text_find(x->a, stream, json);
 	list_add_tail(&t->pieces, &p->link);
 	x->a->stopped |= buf_add(&t->raw, x->raw.p + at, n) < 0;
 	x->a->held += n;
@@ -293,7 +293,7 @@ static bool is_json_text(struct slice s)
 	return slice_starts(s, "{") || (slice_starts(s, "[") && jscan_value(s, NULL) == JSCAN_OK);
 }
 
-static void take_data(struct taking *x, size_t at, size_t n)
+static void answer_take_data(struct taking *x, size_t at, size_t n)
 {
 	struct slice value = { x->raw.p + at, n };
 
@@ -347,13 +347,13 @@ static bool is_touched(const struct masked_answer *a, const struct mask *m, stru
 	return false;
 }
 
-static void take_lines(struct taking *x)
+static void answer_take_lines(struct taking *x)
 {
 	size_t next = 0, at, n;
 
 	while (next_line(x->raw, &next, &at, &n)) {
 		if (take_field(x->raw, &at, &n))
-			take_data(x, at, n);
+			answer_take_data(x, at, n);
 		else
 			take_whole(x, at, n, false);
 	}
@@ -366,9 +366,9 @@ static void take_apart(struct masked_answer *a, const struct mask *m, struct ans
 	answer_strings_begin(&x.strings, &strings_ops, &x);
 	x.json = a->frames.form == ANSWER_ARRAY;
 	if (x.json)
-		take_data(&x, 0, x.raw.n);
+		answer_take_data(&x, 0, x.raw.n);
 	else
-		take_lines(&x);
+		answer_take_lines(&x);
 	answer_strings_end(&x.strings);
 	for (size_t i = 0; i < x.strings.n; i++)
 		take_piece_of(&x, x.strings.list[i].stream, x.strings.list[i].at,
@@ -431,7 +431,7 @@ static void bound(struct masked_answer *a, struct buf *ret)
 {
 	while (!a->stopped && a->held > ANSWER_HELD_MAX && !list_empty(&a->events)) {
 		hide_beginnings(a);
-		release(a, ret);
+		answer_release(a, ret);
 	}
 	a->stopped |= a->held > ANSWER_HELD_MAX || a->open.failed;
 	if (a->stopped)
@@ -459,7 +459,7 @@ void masked_answer_add(struct masked_answer *a, const struct mask *m, struct sli
 	while (bytes.n && !a->stopped) {
 		size_t n = add_some(a, m, bytes, ret);
 
-		release(a, ret);
+		answer_release(a, ret);
 		bound(a, ret);
 		bytes = slice_after(bytes, n);
 	}
@@ -473,6 +473,6 @@ void masked_answer_end(struct masked_answer *a, const struct mask *m, struct buf
 		end_event(a, m, ret);
 	list_each(t, &a->texts, struct answer_text, link)
 		settle(a, m, t, true);
-	release(a, ret);
+	answer_release(a, ret);
 	bound(a, ret);
 }

@@ -67,7 +67,7 @@ static bool take_piece(const struct harness_event *ev, struct stream_piece *p)
 	return true;
 }
 
-static void set_raw(char **slot, struct slice s)
+static void raw_set(char **slot, struct slice s)
 {
 	if (slice_is(s, *slot ? *slot : ""))
 		return;
@@ -75,7 +75,7 @@ static void set_raw(char **slot, struct slice s)
 	*slot = s.n ? xstrndup(s.p, s.n) : NULL;
 }
 
-static bool goes_on(const struct masked_stream *st, const struct stream_piece *p)
+static bool stream_continues(const struct masked_stream *st, const struct stream_piece *p)
 {
 	return st->kind == p->kind && slice_is(p->message, st->message ? st->message : "");
 }
@@ -130,10 +130,10 @@ static struct masked_stream *stream_for(struct session *s, const struct stream_p
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	st->kind = p->kind;
-	set_raw(&st->message, p->message);
-	set_raw(&st->head, p->head);
-	set_raw(&st->rest, p->rest);
-	set_raw(&st->meta, p->meta);
+	raw_set(&st->message, p->message);
+	raw_set(&st->head, p->head);
+	raw_set(&st->rest, p->rest);
+	raw_set(&st->meta, p->meta);
 	return st;
 }
 
@@ -169,7 +169,7 @@ void masked_stream_add(struct session *s, const struct harness_event *ev)
 
 	if (!take_piece(ev, &p))
 		return;
-	if (s->redact.stream && !goes_on(s->redact.stream, &p))
+	if (s->redact.stream && !stream_continues(s->redact.stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);
 }

@@ -53,7 +53,7 @@ static const char *const words[] = {
 	/* clang-format on */
 };
 
-static int compare(const void *key, const void *word)
+static int word_compare(const void *key, const void *word)
 {
 	const struct slice *text = key;
 	const char *w = *(const char *const *)word;
@@ -65,5 +65,5 @@ static int compare(const void *key, const void *word)
 bool word_of_protocol(struct slice text)
 {
 	return text.n && !memchr(text.p, 0, text.n) &&
-	       bsearch(&text, words, ARRAY_SIZE(words), sizeof(*words), compare);
+	       bsearch(&text, words, ARRAY_SIZE(words), sizeof(*words), word_compare);
 }

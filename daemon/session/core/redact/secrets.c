@@ -61,7 +61,7 @@ static bool repeats(struct slice v)
 	return sum > v.n;
 }
 
-static struct slice between_quotes(struct jval v)
+static struct slice json_unquoted(struct jval v)
 {
 	return v.type == J_STRING ? (struct slice){ v.raw.p + 1, v.raw.n - 2 } : SLICE_NONE;
 }
@@ -76,7 +76,7 @@ static bool in_use(const struct secrets_given *g, struct slice v)
 			return true;
 	if (g->models.n && jiter_init(&it, (struct jval){ J_ARRAY, g->models }))
 		while (jiter_next(&it, NULL, &model))
-			if (slice_eq(between_quotes(model), v))
+			if (slice_eq(json_unquoted(model), v))
 				return true;
 	return word_of_protocol(v);
 }
@@ -284,7 +284,8 @@ static void add_header(struct loading *l, const char *prefix, struct slice name,
 		secret_wipe(b.data, b.cap);
 }
 
-static void add_members(struct loading *l, const char *prefix, struct slice object, bool headers)
+static void secrets_add_members(struct loading *l, const char *prefix, struct slice object,
+				bool headers)
 {
 	struct slice key;
 	struct jiter it;
@@ -310,7 +311,7 @@ static void add_upstream(struct loading *l, struct slice at, struct locked_text 
 	snprintf(name, sizeof(name), "%skey", path);
 	add_locked(l, key, name);
 	snprintf(name, sizeof(name), "%sheaders.", path);
-	add_members(l, name, jobj_get(at, "headers").raw, true);
+	secrets_add_members(l, name, jobj_get(at, "headers").raw, true);
 	add_address(l, jobj_get(at, "baseUrl"));
 }
 
@@ -352,7 +353,7 @@ static void add_pairs(struct loading *l, const char *prefix, struct jval list, b
 	if (list.type != J_ARRAY || !jiter_init(&it, list))
 		return;
 	while (jiter_next(&it, NULL, &pair)) {
-		struct slice name = between_quotes(jobj_get(pair.raw, "name"));
+		struct slice name = json_unquoted(jobj_get(pair.raw, "name"));
 		struct jval v = jobj_get(pair.raw, "value");
 
 		if (headers)
@@ -388,7 +389,7 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	for (size_t i = 0; i < x->n; i++)
 		x->list[i].old = true;
 	jw_arr(&l.unmasked, NULL);
-	add_members(&l, "secrets.", g->marked, false);
+	secrets_add_members(&l, "secrets.", g->marked, false);
 	if (g->provider.n)
 		add_provider(&l);
 	add_servers(&l, g->servers);

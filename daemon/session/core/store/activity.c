@@ -32,7 +32,7 @@ static void set_idle(struct store_activity *a)
 	a->idle_real = clock_real_ms();
 }
 
-static void tell(const struct store_activity *a)
+static void activity_notify(const struct store_activity *a)
 {
 	if (a->changed)
 		a->changed(a->ctx);
@@ -48,7 +48,7 @@ void activity_note(struct session *s)
 	if (was && !is)
 		activity_forget(s);
 	else if (is)
-		tell(a);
+		activity_notify(a);
 }
 
 void activity_forget(struct session *s)
@@ -59,7 +59,7 @@ void activity_forget(struct session *s)
 		return;
 	list_del(&s->working_link);
 	set_idle(a);
-	tell(a);
+	activity_notify(a);
 }
 
 void store_on_activity(struct session_store *st, void (*changed)(void *ctx), void *ctx)

@@ -3,7 +3,7 @@
  * acpd-unpack.
  *
  * Deletion is a series of renames, journal first. Without its journal a session does not exist for
- * the next daemon, which completes the other renames (finish). If a rename fails, the earlier ones
+ * the next daemon, which completes the other renames (removal_finish). If a rename fails, the earlier ones
  * are reverted. The agent controls the trees: only acpd-unpack descends into them. A tree on
  * another file system cannot be renamed (EXDEV); spec.foreign removes it.
  */
@@ -68,11 +68,11 @@ static char *part_path(const struct removal_queue *r, const struct part *p, cons
 
 /* --- jobs ------------------------------------------------------------------------------------------------- */
 
-static void advance(void *ctx);
+static void removal_advance(void *ctx);
 
-static void wake(struct removal_queue *r)
+static void removal_wake(struct removal_queue *r)
 {
-	loop_defer(r->spec.loop, &r->task, advance, r);
+	loop_defer(r->spec.loop, &r->task, removal_advance, r);
 }
 
 static void doomed_free(struct doomed *d)
@@ -90,7 +90,7 @@ static void doom(struct removal_queue *r, const char *name)
 	list_init(&d->link);
 	list_add_tail(&r->waiting, &d->link);
 	r->counts.pending++;
-	wake(r);
+	removal_wake(r);
 }
 
 static bool is_named(struct slice names, const char *name)
@@ -123,20 +123,20 @@ static void report_failed(struct removal_queue *r, struct slice failed, const st
 	}
 }
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void removal_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct removal_queue *r = ctx;
 
 	if (!r->stopping)
 		report_failed(r, jobj_get(report, "failed").raw, e);
 	r->helper = helper_job_free(r->helper);
-	wake(r);
+	removal_wake(r);
 	r->spec.idle(r->spec.ctx);
 }
 
-static const struct helper_job_events job_events = { NULL, on_done };
+static const struct helper_job_events job_events = { NULL, removal_on_done };
 
-static void put_job(struct removal_queue *r, struct buf *b)
+static void removal_put_job(struct removal_queue *r, struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -154,7 +154,7 @@ static void put_job(struct removal_queue *r, struct buf *b)
 	jw_end_obj(&w);
 }
 
-static void advance(void *ctx)
+static void removal_advance(void *ctx)
 {
 	struct removal_queue *r = ctx;
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -162,7 +162,7 @@ static void advance(void *ctx)
 
 	if (r->stopping || r->helper || list_empty(&r->waiting))
 		return;
-	put_job(r, &job);
+	removal_put_job(r, &job);
 	r->helper = helper_job_start(r->spec.loop, r->spec.procs,
 				     &(struct helper_job_spec){ .verb = "discard",
 								.job = buf_slice(&job) },
@@ -170,7 +170,7 @@ static void advance(void *ctx)
 	if (r->helper)
 		return;
 	report_failed(r, SLICE_NONE, &e);
-	wake(r); /* the rest fails too, or the machine has recovered */
+	removal_wake(r); /* the rest fails too, or the machine has recovered */
 }
 
 /* --- putting away ----------------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static void take_back(struct removal_queue *r, size_t n, const char *id, const c
 	}
 }
 
-static int put_all(struct removal_queue *r, const char *id, const char *entry)
+static int removal_move_all(struct removal_queue *r, const char *id, const char *entry)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		int ret = put_part(r, &parts[i], id, entry);
@@ -245,7 +245,7 @@ int removal_session(struct removal_queue *r, const char *id, struct err *e)
 	if (mkdir(entry, 0700) < 0 && errno != EEXIST)
 		ret = -errno;
 	if (ret == 0)
-		ret = put_all(r, id, entry);
+		ret = removal_move_all(r, id, entry);
 	if (ret == 0 && rmdir(entry) < 0) /* there was something */
 		doom(r, id);
 	else if (ret == 0)
@@ -282,18 +282,18 @@ int removal_tree(struct removal_queue *r, const char *path)
 /* --- life --------------------------------------------------------------------------------------------------- */
 
 /* A daemon was killed with it: had it not yet moved the journal, the session lives on. */
-static void finish(struct removal_queue *r, const char *name)
+static void removal_finish(struct removal_queue *r, const char *name)
 {
 	_cleanup_(freep) char *journal = part_path(r, &parts[0], name);
 	_cleanup_(freep) char *entry = file_join(r->dir, name);
 
 	if (!slice_starts(slice_of(name), TREE_PREFIX) && access(journal, F_OK) < 0 &&
-	    put_all(r, name, entry) < 0)
+	    removal_move_all(r, name, entry) < 0)
 		return;
 	doom(r, name);
 }
 
-static int take_up(struct removal_queue *r)
+static int removal_take_up(struct removal_queue *r)
 {
 	DIR *d = opendir(r->dir);
 	struct dirent *entry;
@@ -302,7 +302,7 @@ static int take_up(struct removal_queue *r)
 		return -errno;
 	while ((entry = readdir(d)))
 		if (entry->d_name[0] != '.')
-			finish(r, entry->d_name);
+			removal_finish(r, entry->d_name);
 	closedir(d);
 	return 0;
 }
@@ -319,7 +319,7 @@ struct removal_queue *removal_open(const struct removal_spec *spec, struct err *
 	list_init(&r->working);
 	ret = file_mkdirs(r->dir, 0700);
 	if (ret == 0)
-		ret = take_up(r);
+		ret = removal_take_up(r);
 	if (ret == 0)
 		return r;
 	err_set(e, ret, 0, "STATE_NOT_WRITABLE", "%s: %s", r->dir, strerror(-ret));

@@ -69,23 +69,15 @@ static size_t candidates(struct session_store *st, bool stored_first,
 	return n;
 }
 
-static bool has_room(const struct session_store *st)
-{
-	struct statvfs v;
-
-	return statvfs(st->state_dir, &v) < 0 ||
-	       (uint64_t)v.f_bavail * v.f_frsize >= RETAIN_ROOM_MIN;
-}
-
 /* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried
  * when it is asked for next. */
-static void on_removed(void *ctx _unused_, struct session *s, const struct err *e)
+static void retain_on_removed(void *ctx _unused_, struct session *s, const struct err *e)
 {
 	struct session_store *st = s->store;
 
 	if (!e)
 		return;
-	s->stored.unremovable = has_room(st);
+	s->stored.unremovable = store_has_space(st, RETAIN_ROOM_MIN);
 	if (s->stored.unremovable)
 		return;
 	st->retention.cramped = true;
@@ -100,12 +92,12 @@ static void let_go(struct session *s, const char *why, uint64_t *count)
 	log_info("session", "closed session deleted, it is not to be kept", "session", s->id, "why",
 		 why, "closed", clock_iso(retain_closed_at(s), when), "acknowledged",
 		 trim_stored(s) ? "true" : "false");
-	session_close(s, true, on_removed, NULL);
+	session_close(s, true, retain_on_removed, NULL);
 }
 
 /* --- what they take on disk ----------------------------------------------------------------------------- */
 
-static int on_line(void *ctx, struct slice line)
+static int du_on_line(void *ctx, struct slice line)
 {
 	struct session_store *st = ctx;
 	_cleanup_(freep) char *text = xstrndup(line.p, line.n);
@@ -117,13 +109,13 @@ static int on_line(void *ctx, struct slice line)
 	return 0;
 }
 
-static void on_closed(void *ctx _unused_, const char *fault _unused_)
+static void du_on_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static void check_later(struct session_store *st, uint64_t ms);
+static void retain_check_later(struct session_store *st, uint64_t ms);
 
-static void on_measured(void *ctx, const struct proc_status *status _unused_)
+static void du_on_gone(void *ctx, const struct proc_status *status _unused_)
 {
 	struct session_store *st = ctx;
 
@@ -134,10 +126,11 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 	if (st->stopping)
 		store_check_stopped(st);
 	else
-		check_later(st, 1);
+		retain_check_later(st, 1);
 }
 
-static const struct proc_events measure_events = { on_line, on_closed, on_measured, NULL, NULL };
+static const struct proc_events measure_events = { du_on_line, du_on_closed, du_on_gone, NULL,
+						   NULL };
 
 static char *part(const struct session_store *st, const char *where, const struct session *s)
 {
@@ -149,7 +142,7 @@ static char *part(const struct session_store *st, const char *where, const struc
 }
 
 /* Parts that are not there are complaints of du, no more. Where there is no du only the journal counts. */
-static void measure(struct session_store *st, struct session *s)
+static void retain_measure(struct session_store *st, struct session *s)
 {
 	_cleanup_(freep) char *du = paths_find_command("du", getenv("PATH"));
 	_cleanup_(freep) char *journal = paths_journal_path(st, s->id);
@@ -188,7 +181,7 @@ static enum sizes measure_next(struct session_store *st)
 			continue;
 		if (n++ == RETAIN_BATCH)
 			return SIZES_PARTLY_KNOWN;
-		measure(st, s);
+		retain_measure(st, s);
 		if (st->retention.measuring)
 			return SIZES_AWAITED;
 	}
@@ -245,10 +238,10 @@ static void on_check(void *ctx)
 	n = candidates(st, false, list);
 	more = expire_old(st, list, n);
 	more |= expire_large(st, list, n);
-	check_later(st, more ? RETAIN_CHECK_MS : pause);
+	retain_check_later(st, more ? RETAIN_CHECK_MS : pause);
 }
 
-static void check_later(struct session_store *st, uint64_t ms)
+static void retain_check_later(struct session_store *st, uint64_t ms)
 {
 	loop_timer_set(st->loop, &st->retention.timer, ms, on_check, st);
 }
@@ -278,7 +271,7 @@ static void on_pressure(void *ctx)
 	struct session *list[RETAIN_BATCH + 1];
 
 	st->retention.cramped = false;
-	if (st->stopping || has_room(st))
+	if (st->stopping || store_has_space(st, RETAIN_ROOM_MIN))
 		return;
 	if (!removing(st)) {
 		if (candidates(st, true, list))
@@ -307,7 +300,7 @@ void retain_check(struct session *s)
 		retain_pressure(st);
 	if (retention_bounded(&st->retention.keep) &&
 	    st->retention.timer.due > clock_mono_ms() + RETAIN_CHECK_MS)
-		check_later(st, RETAIN_CHECK_MS);
+		retain_check_later(st, RETAIN_CHECK_MS);
 }
 
 void store_clock_jumped(struct session_store *st)
@@ -318,7 +311,7 @@ void store_clock_jumped(struct session_store *st)
 void retain_begin(struct session_store *st)
 {
 	if (retention_bounded(&st->retention.keep))
-		check_later(st, RETAIN_CHECK_MS);
+		retain_check_later(st, RETAIN_CHECK_MS);
 }
 
 void retain_stop(struct session_store *st)

@@ -16,13 +16,11 @@ void journal_watch(struct session *s)
 	s->log.events.ctx = s;
 }
 
-/* Enough for its journal to begin with. */
-static bool has_room(const struct session_store *st)
+bool store_has_space(const struct session_store *st, uint64_t bytes)
 {
 	struct statvfs sv;
 
-	return statvfs(st->state_dir, &sv) < 0 ||
-	       (uint64_t)sv.f_bavail * sv.f_frsize >= JOURNAL_ROOM_MIN;
+	return statvfs(st->state_dir, &sv) < 0 || (uint64_t)sv.f_bavail * sv.f_frsize >= bytes;
 }
 
 static int no_log(struct err *e, int r)
@@ -38,7 +36,7 @@ int journal_open(struct session *s, struct err *e)
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int r;
 
-	if (s->store->journal && !has_room(s->store)) {
+	if (s->store->journal && !store_has_space(s->store, JOURNAL_ROOM_MIN)) {
 		ledger_pressed(s->store->ledger);
 		retain_pressure(s->store);
 		return no_log(e, -ENOSPC);

@@ -57,7 +57,7 @@ struct journal_reading {
 
 /* --- records ------------------------------------------------------------------------------------------ */
 
-static void take_string(struct slice object, const char *key, char **slot)
+static void recover_string(struct slice object, const char *key, char **slot)
 {
 	char *text = NULL;
 
@@ -67,10 +67,10 @@ static void take_string(struct slice object, const char *key, char **slot)
 	*slot = text;
 }
 
-static void on_head(struct journal_reading *r, const struct journal_record *rec)
+static void recover_head(struct journal_reading *r, const struct journal_record *rec)
 {
-	take_string(rec->value, "cwd", &r->s->cwd);
-	take_string(rec->value, "harness", &r->harness);
+	recover_string(rec->value, "cwd", &r->s->cwd);
+	recover_string(rec->value, "harness", &r->harness);
 	r->s->stored.uid = jobj_uint(rec->value, "uid");
 	r->s->stored.imported |= jobj_get(rec->value, "imported").type == J_OBJECT;
 	if (r->s->stored.imported)
@@ -81,7 +81,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)
 {
-	take_string(rec->value, "nativeId", &r->s->harness.native_id);
+	recover_string(rec->value, "nativeId", &r->s->harness.native_id);
 }
 
 static void on_totals(struct journal_reading *r, const struct journal_record *rec)
@@ -116,7 +116,7 @@ static const struct {
 	const char *kind;
 	void (*fn)(struct journal_reading *r, const struct journal_record *rec);
 } notes[] = {
-	{ "session", on_head },
+	{ "session", recover_head },
 	{ "native", on_native },
 	{ "totals", on_totals },
 	{ "turn", on_begun },
@@ -188,7 +188,7 @@ static void note_title(struct session *s, const struct journal_record *rec, stru
 	if (jobj_get(update, "title").type == J_NULL)
 		xstrset(&s->title, NULL);
 	else
-		take_string(update, "title", &s->title);
+		recover_string(update, "title", &s->title);
 }
 
 static void on_event(struct journal_reading *r, const struct journal_record *rec)
@@ -242,7 +242,7 @@ static void on_record(void *ctx, const struct journal_record *rec)
 }
 
 /* A turn that was to go on with a prompt of the journal, and never began. */
-static void take_next(struct journal_reading *r)
+static void recover_next_turn(struct journal_reading *r)
 {
 	struct session_turn *next = orphaned_next(r->s);
 
@@ -280,7 +280,7 @@ static bool take_summary(struct session *s, struct journal_reading *r)
 	return true;
 }
 
-static int read_journal(struct session *s, struct journal_reading *r)
+static int recover_read_journal(struct session *s, struct journal_reading *r)
 {
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int e = take_summary(s, r) ? 0 :
@@ -308,7 +308,7 @@ static const struct harness_def *imported_def(struct session *s, const char *har
 
 static bool usable(struct session *s, struct journal_reading *r)
 {
-	int e = read_journal(s, r);
+	int e = recover_read_journal(s, r);
 
 	if (e == 0 && s->stored.imported && !s->stored.headless)
 		s->def = imported_def(s, r->harness);
@@ -326,7 +326,7 @@ static bool usable(struct session *s, struct journal_reading *r)
 	return false;
 }
 
-static struct session *recover(struct session_store *st, const char *id)
+static struct session *recover_session(struct session_store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
 	struct journal_reading r = { .s = s, .next = 1, .open = turn_blank(s) };
@@ -350,7 +350,7 @@ static struct session *recover(struct session_store *st, const char *id)
 	s->harness.home_filled = s->stored.recovered = true;
 	s->harness.began = s->turn.count > 0;
 	if (!r.open->no)
-		take_next(&r);
+		recover_next_turn(&r);
 	if (r.open->no) {
 		xstrset(&r.open->incarnation, incarnations_at(&s->log.incarnations, r.taken_seq));
 		orphaned_turn_end(s, r.open, slice_of(begun));
@@ -371,31 +371,32 @@ static void dormant_free(struct dormant_session *d)
 	free(d);
 }
 
-static struct session *wake(struct session_store *st, struct dormant_session *d)
+static struct session *recover_dormant(struct session_store *st, struct dormant_session *d)
 {
 	_cleanup_(freep) char *id = TAKE_PTR(d->id);
 
 	dormant_free(d);
-	return recover(st, id);
+	return recover_session(st, id);
 }
 
 struct session *recover_new(struct session_store *st, const char *id)
 {
-	return recover(st, id);
+	return recover_session(st, id);
 }
 
 struct session *recover_one(struct session_store *st, const char *id)
 {
 	list_each(d, &st->recovery.dormant, struct dormant_session, link)
 		if (strcmp(d->id, id) == 0)
-			return wake(st, d);
+			return recover_dormant(st, d);
 	return NULL;
 }
 
 void recover_all(struct session_store *st)
 {
 	while (!list_empty(&st->recovery.dormant))
-		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
+		recover_dormant(st,
+				list_first(&st->recovery.dormant, struct dormant_session, link));
 }
 
 void recover_done(struct session_store *st)
@@ -415,7 +416,8 @@ static void next(void *ctx)
 	if (list_empty(&st->recovery.dormant) || st->stopping)
 		return;
 	do
-		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
+		recover_dormant(st,
+				list_first(&st->recovery.dormant, struct dormant_session, link));
 	while (!list_empty(&st->recovery.dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
 	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
 }

@@ -100,7 +100,7 @@ static void session_index_free(struct session_index *x)
 /* --- the store ---------------------------------------------------------------------------------------- */
 
 /* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
-static int make_dirs(struct session_store *st, struct err *e)
+static int store_make_dirs(struct session_store *st, struct err *e)
 {
 	static const struct {
 		const char *name;
@@ -203,7 +203,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 	workspaces_recover(ws);
 }
 
-static void on_gone(void *ctx, const char *name)
+static void store_on_removed(void *ctx, const char *name)
 {
 	PARTS_CALL(store_removed, ctx, name);
 }
@@ -222,8 +222,8 @@ static void remove_foreign(void *ctx, const char *path)
 static int open_removal(struct session_store *st, struct err *e)
 {
 	struct removal_spec spec = {
-		st->loop, st->procs, st->state_dir, store_background_idle, remove_foreign,
-		on_gone,  st
+		st->loop,	  st->procs, st->state_dir, store_background_idle, remove_foreign,
+		store_on_removed, st
 	};
 
 	st->removal = removal_open(&spec, e);
@@ -283,7 +283,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	list_init(&st->recovery.unchecked);
 	activity_init(&st->activity);
 	problems_init(&st->problems);
-	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
+	if (store_make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    PARTS_FIRST(store_open, st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
 	limit_ledger(st, cfg);

@@ -66,7 +66,7 @@ static bool put_summary(struct session *s, struct buf *b)
 	return done;
 }
 
-static void put_line(struct buf *file, const char *kind, struct buf *value)
+static void summary_put_line(struct buf *file, const char *kind, struct buf *value)
 {
 	journal_record_put(file, &(struct journal_record){ .value = buf_slice(value) }, kind);
 	buf_reset(value);
@@ -78,15 +78,15 @@ static bool put_lines(struct session *s, struct buf *file)
 
 	if (!put_summary(s, &b))
 		return false;
-	put_line(file, "summary", &b);
+	summary_put_line(file, "summary", &b);
 	paths_put_head(s, &b);
-	put_line(file, "session", &b);
+	summary_put_line(file, "session", &b);
 	harness_put_native(s, &b);
-	put_line(file, "native", &b);
+	summary_put_line(file, "native", &b);
 	turn_totals_put(s, s->turn.last_counted, &b);
-	put_line(file, "totals", &b);
+	summary_put_line(file, "totals", &b);
 	trim_put_base(s, &b, s->log.events.trimmed);
-	put_line(file, "base", &b);
+	summary_put_line(file, "base", &b);
 	return !file->failed && !b.failed;
 }
 
@@ -138,7 +138,7 @@ static bool parse(struct slice text, struct summary_lines *ret)
 	return text.n == 0;
 }
 
-static bool take_up(struct session *s, struct slice summary)
+static bool summary_take_journal(struct session *s, struct slice summary)
 {
 	_cleanup_(freep) char *journal = paths_journal_path(s->store, s->id);
 	struct evlog *l = &s->log.events;
@@ -159,7 +159,7 @@ bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_
 	struct summary_lines lines;
 
 	if (file_read(path, SUMMARY_MAX, &file) < 0 || !parse(buf_slice(&file), &lines) ||
-	    !take_up(s, lines.rec[0].value))
+	    !summary_take_journal(s, lines.rec[0].value))
 		return false;
 	for (size_t i = 1; i < ARRAY_SIZE(kinds); i++)
 		fn(ctx, &lines.rec[i]);
@@ -173,7 +173,7 @@ bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_
 
 static void check_continue(void *ctx);
 
-static void check_later(struct session_store *st)
+static void check_schedule(struct session_store *st)
 {
 	loop_timer_set(st->loop, &st->recovery.check_timer, RECOVER_PAUSE_MS, check_continue, st);
 }
@@ -215,7 +215,7 @@ static void check_continue(void *ctx)
 		check_first(st);
 		if (clock_mono_ms() - begun < RECOVER_SLICE_MS)
 			continue;
-		check_later(st);
+		check_schedule(st);
 		return;
 	}
 }
@@ -226,7 +226,7 @@ void journal_check_later(struct session *s)
 
 	list_add_tail(&s->store->recovery.unchecked, &s->stored.check_link);
 	if (first)
-		check_later(s->store);
+		check_schedule(s->store);
 }
 
 void journal_check_forget(struct session *s)

@@ -113,6 +113,8 @@ int store_admit(const struct session_store *st, struct err *e);
 int journal_open(struct session *s, struct err *e);
 /* What follows when the journal of s cannot be written, and when it can be again. */
 void journal_watch(struct session *s);
+/* Whether the disk of the state directory has that many bytes left, as far as it says. */
+bool store_has_space(const struct session_store *st, uint64_t bytes);
 
 /* retain.c */
 /* When it was closed, unix ms. */

@@ -32,7 +32,7 @@ static bool any_relative(struct jval array)
 }
 
 /* "./a" and "a" are both <cwd>/a. The rest of the raw text is spliced, so its escapes stay as they are. */
-static void put_path(struct jw *w, struct jval path, const char *cwd)
+static void absolute_path_put(struct jw *w, struct jval path, const char *cwd)
 {
 	struct slice rest = { path.raw.p + 1, path.raw.n - 2 };
 	struct buf *b = w->b;
@@ -67,7 +67,7 @@ static void put_array(struct jw *w, const char *key, struct jval array, const ch
 		}
 		jw_obj(w, NULL);
 		jw_members(w, v.raw, "path");
-		put_path(w, path, cwd);
+		absolute_path_put(w, path, cwd);
 		jw_end_obj(w);
 	}
 	jw_end_arr(w);

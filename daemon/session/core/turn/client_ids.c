@@ -32,7 +32,7 @@ static uint64_t digest_of(enum id_kind kind, struct slice raw)
 	return v ? v : 1;
 }
 
-static bool put(uint64_t *slots, size_t cap, uint64_t v)
+static bool client_id_put(uint64_t *slots, size_t cap, uint64_t v)
 {
 	size_t i = v & (cap - 1);
 
@@ -50,7 +50,7 @@ static void grow(struct client_ids *t)
 
 	for (size_t i = 0; i < t->cap; i++)
 		if (t->slots[i])
-			put(slots, cap, t->slots[i]);
+			client_id_put(slots, cap, t->slots[i]);
 	free(t->slots);
 	t->slots = slots;
 	t->cap = cap;
@@ -62,7 +62,7 @@ static bool take(struct client_ids *t, uint64_t digest)
 		return false;
 	if (2 * t->n >= t->cap)
 		grow(t);
-	if (!put(t->slots, t->cap, digest))
+	if (!client_id_put(t->slots, t->cap, digest))
 		return false;
 	t->n++;
 	return true;

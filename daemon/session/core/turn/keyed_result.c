@@ -142,7 +142,7 @@ void keyed_result_recall(struct session *s, struct slice params, struct slice be
 
 /* --- all of them, in what stands for events that are given up --------------------------------------------------- */
 
-static void put_one(struct jw *w, const struct keyed_result *k)
+static void keyed_result_put(struct jw *w, const struct keyed_result *k)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "key", k->key);
@@ -162,11 +162,11 @@ void keyed_results_put(const struct session *s, struct jw *w, const char *name)
 {
 	jw_arr(w, name);
 	list_each(k, (struct list *)&s->turn.keys, struct keyed_result, link)
-		put_one(w, k);
+		keyed_result_put(w, k);
 	jw_end_arr(w);
 }
 
-static void load_raw(struct slice object, const char *name, char **ret)
+static void keyed_result_load_raw(struct slice object, const char *name, char **ret)
 {
 	struct jval v = jobj_get(object, name);
 
@@ -174,7 +174,7 @@ static void load_raw(struct slice object, const char *name, char **ret)
 		*ret = xstrndup(v.raw.p, v.raw.n);
 }
 
-static void load_one(struct session *s, struct slice object)
+static void keyed_result_load(struct session *s, struct slice object)
 {
 	_cleanup_(freep) char *digest = NULL;
 	char *key = NULL;
@@ -191,8 +191,8 @@ static void load_one(struct session *s, struct slice object)
 	k->seq = jobj_uint(object, "seq");
 	if (jstr_decode(jobj_get(object, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(k->digest, sizeof(k->digest), "%s", digest);
-	load_raw(object, "result", &k->result);
-	load_raw(object, "proof", &k->proof);
+	keyed_result_load_raw(object, "result", &k->result);
+	keyed_result_load_raw(object, "proof", &k->proof);
 	if (!k->result)
 		turn_error_load(jobj_get(object, "error").raw, &k->error);
 }
@@ -205,5 +205,5 @@ void keyed_results_load(struct session *s, struct jval list)
 	if (list.type != J_ARRAY || !jiter_init(&it, list))
 		return;
 	while (jiter_next(&it, NULL, &v))
-		load_one(s, v.raw);
+		keyed_result_load(s, v.raw);
 }

@@ -20,7 +20,7 @@ struct record_search {
 	uint64_t since; /* its records in the ledger come after that one */
 };
 
-static bool is_ours(const struct record_search *x, struct slice record)
+static bool record_is_of_turn(const struct record_search *x, struct slice record)
 {
 	int64_t turn;
 
@@ -47,13 +47,13 @@ static void load_call(struct session_turn *t, struct slice line, const struct ha
 }
 
 /* A record that ended the turn says how; those of its model calls, what it had used. */
-static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
+static bool record_on_line(void *ctx, uint64_t n _unused_, struct slice line)
 {
 	_cleanup_(freep) char *model = NULL, *provider = NULL;
 	struct record_search *x = ctx;
 	struct harness_usage u;
 
-	if (!is_ours(x, line))
+	if (!record_is_of_turn(x, line))
 		return true;
 	account_load_call(line, &u);
 	jstr_decode(jobj_get(line, "model"), NAME_MAX_BYTES, &model);
@@ -136,7 +136,7 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 	t->end.failed = true;
 	snprintf(t->end.error.message, sizeof(t->end.error.message),
 		 "the daemon ended before the turn did");
-	ledger_read(s->store->ledger, x.since, on_line, &x);
+	ledger_read(s->store->ledger, x.since, record_on_line, &x);
 	if (x.recorded && x.stop_reason) {
 		t->end.failed = false;
 		t->end.stop_reason = x.stop_reason;

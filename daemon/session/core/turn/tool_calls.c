@@ -20,7 +20,7 @@ struct turn_tool_call *tool_call_find(const struct session *s, struct slice id)
 	return NULL;
 }
 
-static void call_free(struct session *s, struct turn_tool_call *c)
+static void tool_call_free(struct session *s, struct turn_tool_call *c)
 {
 	list_del(&c->link);
 	s->turn.ncalls--;
@@ -40,7 +40,7 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 	struct turn_tool_call *c;
 
 	if (s->turn.ncalls >= SESSION_CALLS_MAX)
-		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
+		tool_call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
 	c = new0(struct turn_tool_call);
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
@@ -112,7 +112,7 @@ void tool_calls_close(struct session *s, uint64_t now)
 			call_ended(s, c, false, now);
 			emit_call_failed(s, c);
 		}
-		call_free(s, c);
+		tool_call_free(s, c);
 	}
 	while (!list_empty(&s->turn.messages))
 		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
@@ -122,7 +122,7 @@ void tool_calls_close(struct session *s, uint64_t now)
 void tool_calls_forget(struct session *s)
 {
 	while (!list_empty(&s->turn.calls))
-		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
+		tool_call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
 	PARTS_CALL(tool_calls_left, s);
 }
 
