@@ -60,8 +60,7 @@ static int cwd_follow_link(struct cwd_walk *w, int link)
 	target[n] = '\0';
 	if (++w->links > LINKS_MAX)
 		return -ELOOP;
-	if (asprintf(&joined, "%s/%s", target, w->rest) < 0)
-		abort();
+	joined = xprintf("%s/%s", target, w->rest);
 	free(w->rest);
 	w->rest = joined;
 	if (target[0] != '/')

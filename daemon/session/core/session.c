@@ -420,19 +420,10 @@ void session_free(struct session *s)
 	session_index_remove(&s->store->by_id, s);
 	s->store->count--;
 	PARTS_CALL(free, s);
-	free(s->id);
-	free(s->cwd);
-	free(s->title);
-	free(s->home);
-	free(s->stored.harness);
+	free_each(s->id, s->cwd, s->title, s->home, s->stored.harness);
 	setup_free(s->load.before);
 	setup_done(&s->setup);
 	client_ids_done(&s->turn.ids);
-	free(s->harness.native_id);
-	free(s->harness.forked_from);
-	free(s->harness.version);
-	free(s->harness.modes);
-	free(s->harness.config);
-	free(s->harness.model);
-	free(s);
+	free_each(s->harness.native_id, s->harness.forked_from, s->harness.version,
+		  s->harness.modes, s->harness.config, s->harness.model, s);
 }

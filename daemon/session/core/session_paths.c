@@ -318,8 +318,7 @@ char *paths_find_program(const struct harness_def *def, const char *prefix, cons
 	_cleanup_(freep) char *own = NULL;
 
 	if (prefix && !def->own_command) {
-		if (asprintf(&own, "%s/%s/bin/%s", prefix, def->id, def->command) < 0)
-			abort();
+		own = xprintf("%s/%s/bin/%s", prefix, def->id, def->command);
 		if (path_is_program(own))
 			return TAKE_PTR(own);
 	}

@@ -68,7 +68,6 @@ void watcher_observe(struct watcher *w, struct session *s, uint64_t from)
 	w->observes = true;
 	w->next = from ? from : 1;
 	w->live_from = s->log.events.last + 1;
-	list_init(&w->link);
 	list_add_tail(&s->observers, &w->link);
 }
 
@@ -86,7 +85,6 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	w->live_from = s->log.events.last + 1;
 	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
 	session_log(s, "client attached", "from", seq, NULL);
-	list_init(&w->link);
 	list_add_tail(&s->watchers, &w->link);
 	session_advance(s);
 }

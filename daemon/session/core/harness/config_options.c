@@ -14,12 +14,7 @@
 
 struct slice option_of_category(struct slice config, const char *category)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!config.n || !jiter_init(&it, (struct jval){ J_ARRAY, config }))
-		return SLICE_NONE;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, config)
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "category"), category) &&
 		    jstr_is(jobj_get(v.raw, "type"), "select"))
 			return v.raw;
@@ -116,11 +111,7 @@ void option_put_values(struct slice option, struct jw *w, const char *key)
 
 static struct slice find_by_id(struct slice config, const char *id)
 {
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, config });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, config)
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "id"), id))
 			return v.raw;
 	return SLICE_NONE;
@@ -133,8 +124,7 @@ static bool is_choice(struct slice option, const char *name)
 
 	each_choice(option, option_compare, &x);
 	found = x.exact != NULL;
-	free(x.suffix);
-	free(x.exact);
+	free_each(x.suffix, x.exact);
 	return found;
 }
 

@@ -94,9 +94,8 @@ static void put_choice(struct buf *b, struct slice key, struct slice value)
 
 static bool still_wanted(const struct session *s, struct slice members, struct slice value)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice option = SLICE_NONE;
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, NULL, members);
@@ -109,14 +108,10 @@ static bool still_wanted(const struct session *s, struct slice members, struct s
 static int configure_choices(struct session *s, struct err *e)
 {
 	unsigned n = 0;
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
 	if (!s->setup.chosen)
 		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, slice_of(s->setup.chosen) });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, slice_of(s->setup.chosen)) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 		int r;
 

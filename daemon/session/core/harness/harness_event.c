@@ -145,9 +145,8 @@ static void harness_check_journal(struct session *s)
 /* A list that is sent whole each time, and again to each client that comes: a long one is refused as it enters. */
 static bool update_refuse_beyond(struct session *s, const struct harness_event *ev)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	const char *name = harness_update_name(ev->kind);
-	struct jw w = JW(&b);
 
 	if (!harness_update_is_beyond(ev->kind, ev->update.n))
 		return false;
@@ -308,9 +307,7 @@ void harness_put_native(const struct session *s, struct buf *ret)
 {
 	struct jw w = JW(ret);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "nativeId", s->harness.native_id);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("nativeId", s->harness.native_id));
 }
 
 /* What a restarted daemon will need to take the session up again. */

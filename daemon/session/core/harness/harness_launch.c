@@ -196,8 +196,7 @@ static void log_exit(const struct session *s, const struct proc_status *st)
 /* Only an exit that nobody asked for becomes an event. */
 static void note_exit(struct session *s, const struct proc_status *st, const char *why)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (s->harness.state == H_STOPPING || harness_opening(s))
 		return;

@@ -38,9 +38,8 @@ static void set_config_raw(struct session *s, struct slice given)
  * now. */
 static bool derive_modes(struct session *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice was = jobj_get(slice_of(s->harness.modes), "currentModeId").raw;
-	struct jw w = JW(&b);
 	bool changed;
 
 	if (s->harness.own_modes || !options_put_modes(slice_of(s->harness.config), &w))
@@ -76,8 +75,7 @@ void settings_store_options(struct session *s, struct slice modes, struct slice 
 
 void settings_store_mode(struct session *s, struct slice mode)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!s->harness.modes)
 		return;
@@ -90,16 +88,14 @@ void settings_store_mode(struct session *s, struct slice mode)
 
 void settings_config_changed(struct session *s, struct slice config)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	set_config_raw(s, config);
 	if (!derive_modes(s))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "current_mode_update");
-	jw_raw(&w, "currentModeId", jobj_get(slice_of(s->harness.modes), "currentModeId").raw);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "current_mode_update"),
+		  JW_RAW("currentModeId",
+			 jobj_get(slice_of(s->harness.modes), "currentModeId").raw));
 	event_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
 }
 
@@ -116,9 +112,7 @@ static void setting_end(struct setting *t, struct slice result, const struct err
 	list_del(&t->link);
 	if (t->done)
 		t->done(t->ctx, result, e);
-	free(t->mode);
-	free(t->chosen);
-	free(t);
+	free_each(t->mode, t->chosen, t);
 }
 
 void settings_fail(struct session *s, const struct err *e)
@@ -238,8 +232,7 @@ static void on_awake(void *ctx, struct session *s, const struct err *e)
 		own = *e;
 	if (e || l->fn(s, l->arg, l->done, l->ctx, &own) < 0)
 		l->done(l->ctx, SLICE_NONE, &own);
-	free(l->arg);
-	free(l);
+	free_each(l->arg, l);
 }
 
 static int set_later(struct session *s, setting_fn fn, const char *arg, session_set_fn done,
@@ -267,8 +260,7 @@ int settings_set_config(struct session *s, struct slice params, session_set_fn d
 	struct setting *t = setting_add(s, NULL, done, ctx);
 
 	if (s->harness.state == H_READY) { /* the choice of a client, not of ours */
-		_cleanup_(buf_done) struct buf b = { 0 };
-		struct jw w = JW(&b);
+		JW_BUF(w, b);
 
 		jw_obj(&w, NULL);
 		jw_raw(&w, NULL, params);
@@ -288,8 +280,7 @@ static int set_config_later(struct session *s, const char *arg, session_set_fn d
 int session_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
 		       struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	int r;
 
 	if (harness_pool_rests(s)) {
@@ -316,8 +307,7 @@ int settings_choose(struct session *s, const char *category, const char *name, s
 {
 	struct slice option = option_of_category(slice_of(s->harness.config), category);
 	_cleanup_(freep) char *value = option_find_value(option, name);
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!value)
 		return -ENOENT;
@@ -328,12 +318,7 @@ int settings_choose(struct session *s, const char *category, const char *name, s
 
 bool settings_has_mode(const struct session *s, const char *mode)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!jiter_init(&it, jobj_get(slice_of(s->harness.modes), "availableModes")))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, jobj_get(slice_of(s->harness.modes), "availableModes"))
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "id"), mode))
 			return true;
 	return false;

@@ -321,8 +321,7 @@ void session_text_repaired(struct session *s, enum text_source from, size_t plac
 
 void event_text_repaired(struct session *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	bool any = false;
 
 	jw_str(&w, "kind", "lifecycle");
@@ -355,8 +354,7 @@ void event_webhook(struct session *s, enum webhook_type type, const char *key, s
 
 void event_broken(struct session *s, const char *key, const char *reason, const char *text)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "reason", reason);
 	jw_str(&w, "message", text);

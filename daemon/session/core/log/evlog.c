@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* Without a journal the tail is the whole history: keep more of it. */
@@ -81,9 +80,7 @@ void evlog_close(struct evlog *l)
 		evlog_block_free(l, list_first(&l->blocks, struct log_block, link));
 	journal_close(l);
 	buf_done(&l->pending);
-	free(l->index);
-	free(l->gaps);
-	free(l->path);
+	free_each(l->index, l->gaps, l->path);
 	l->gaps = NULL;
 	l->index = NULL;
 	l->path = NULL;
@@ -346,9 +343,7 @@ static int evlog_read_lines(struct evlog *l, off_t offset, struct buf *b)
 
 		if (r < 0)
 			return r;
-		n = pread(l->fd, b->data + b->len, READ_CHUNK, offset + (off_t)buf_len(b));
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(pread(l->fd, b->data + b->len, READ_CHUNK, offset + (off_t)buf_len(b)));
 		if (n < 0)
 			return -errno;
 		if (n == 0)

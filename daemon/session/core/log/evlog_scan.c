@@ -16,7 +16,6 @@
 #include "json/jstr.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* Longer than any line that was ever written. */
@@ -144,10 +143,8 @@ static int scan_read_more(struct journal_scan *s)
 	r = buf_reserve(&s->text, READ_CHUNK);
 	if (r < 0)
 		return r;
-	do
-		n = pread(s->l->fd, s->text.data + s->text.len, want,
-			  s->at + (off_t)buf_len(&s->text));
-	while (n < 0 && errno == EINTR);
+	n = RETRY(pread(s->l->fd, s->text.data + s->text.len, want,
+			s->at + (off_t)buf_len(&s->text)));
 	if (n < 0)
 		return -errno;
 	s->text.len += (size_t)n;

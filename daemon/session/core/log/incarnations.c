@@ -76,10 +76,7 @@ const char *incarnations_at(const struct incarnations *l, uint64_t seq)
 
 static void incarnation_put(struct jw *w, const char *id, uint64_t from)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "id", id);
-	jw_uint(w, "from", from);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("id", id), JW_UINT("from", from));
 }
 
 void incarnations_put_one(struct buf *b, const char *id, uint64_t from)

@@ -15,7 +15,6 @@ void reader_attach(struct log_reader *r, struct session *s, uint64_t from,
 {
 	*r = (struct log_reader){ .session = s, .next = from ? from : 1, .ops = ops, .ctx = ctx };
 	r->finished = s->store->stopping && !s->store->stopped;
-	list_init(&r->link);
 	list_add_tail(&s->log.readers, &r->link);
 }
 

@@ -159,13 +159,7 @@ static bool named(struct slice key, const char *const *names)
 
 static void put_members(struct jw *w, struct slice object, const char *const *skip)
 {
-	struct jiter it;
-	struct slice key;
-	struct jval v;
-
-	if (!object.n || !jiter_init(&it, (struct jval){ J_OBJECT, object }))
-		return;
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, object)
 		if (!named(key, skip))
 			put_member(w, key, v.raw);
 }

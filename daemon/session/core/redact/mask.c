@@ -61,8 +61,7 @@ struct mask *mask_free(struct mask *m)
 		secret_wipe(m->patterns[i].p, m->patterns[i].n);
 		free(m->patterns[i].p);
 	}
-	free(m->patterns);
-	free(m);
+	free_each(m->patterns, m);
 	return NULL;
 }
 

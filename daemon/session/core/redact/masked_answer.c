@@ -409,7 +409,6 @@ static void end_event(struct masked_answer *a, const struct mask *m, struct buf 
 		return;
 	}
 	e = new0(struct answer_event);
-	list_init(&e->link);
 	list_add_tail(&a->events, &e->link);
 	e->raw = a->open;
 	a->open = (struct buf){ 0 };

@@ -31,10 +31,7 @@ static struct masked_stream *stream_free(struct masked_stream *st)
 {
 	if (!st)
 		return NULL;
-	free(st->message);
-	free(st->head);
-	free(st->rest);
-	free(st->meta);
+	free_each(st->message, st->head, st->rest, st->meta);
 	buf_done(&st->text);
 	free(st);
 	return NULL;

@@ -68,16 +68,12 @@ static struct slice json_unquoted(struct jval v)
 
 static bool in_use(const struct secrets_given *g, struct slice v)
 {
-	struct jiter it;
-	struct jval model;
-
 	for (size_t i = 0; i < ARRAY_SIZE(g->in_use); i++)
 		if (g->in_use[i] && slice_is(v, g->in_use[i]))
 			return true;
-	if (g->models.n && jiter_init(&it, (struct jval){ J_ARRAY, g->models }))
-		while (jiter_next(&it, NULL, &model))
-			if (slice_eq(json_unquoted(model), v))
-				return true;
+	jarr_each(model, g->models)
+		if (slice_eq(json_unquoted(model), v))
+			return true;
 	return word_of_protocol(v);
 }
 
@@ -134,10 +130,7 @@ static void add_lines(struct loading *l, struct slice v)
 
 static void note_unmasked(struct loading *l, struct slice name, const char *reason)
 {
-	jw_obj(&l->unmasked, NULL);
-	jw_slice(&l->unmasked, "name", name);
-	jw_str(&l->unmasked, "reason", reason);
-	jw_end_obj(&l->unmasked);
+	jw_object(&l->unmasked, NULL, JW_SLICE("name", name), JW_STR("reason", reason));
 }
 
 static void add(struct loading *l, const char *prefix, struct slice name, struct slice v)
@@ -347,12 +340,7 @@ static void add_env(struct loading *l, struct slice env)
 /* Headers or variables of a server: [{name, value}]. */
 static void add_pairs(struct loading *l, const char *prefix, struct jval list, bool headers)
 {
-	struct jiter it;
-	struct jval pair;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &pair)) {
+	jarr_each(pair, list) {
 		struct slice name = json_unquoted(jobj_get(pair.raw, "name"));
 		struct jval v = jobj_get(pair.raw, "value");
 
@@ -436,8 +424,7 @@ void secrets_done(struct secrets *x)
 {
 	while (x->n)
 		secret_list_forget(x, x->n - 1);
-	free(x->list);
-	free(x->unmasked);
+	free_each(x->list, x->unmasked);
 	mask_free(x->mask);
 	*x = (struct secrets){ 0 };
 }

@@ -106,8 +106,7 @@ int session_mask_file(const struct session *s, const char *path)
 
 	if (!s->redact.known.mask)
 		return 0;
-	if (asprintf(&copy, "%s.hidden", path) < 0)
-		abort();
+	copy = xprintf("%s.hidden", path);
 	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (from < 0 || to < 0)

@@ -28,13 +28,8 @@ void offer_put_limits(struct jw *w, const struct session_store *st, uint64_t bac
 	struct store_life life;
 
 	store_life(st, &life);
-	jw_obj(w, "limits");
-	jw_uint(w, "messageBytes", MESSAGE_MAX);
-	jw_uint(w, "idChars", RPC_ID_MAX);
-	jw_uint(w, "backlogBytes", backlog);
-	jw_uint(w, "queuedPrompts", SESSION_QUEUE_MAX);
-	jw_uint(w, "sessions", life.session_max);
-	jw_uint(w, "harnesses", life.harness_max);
-	jw_uint(w, "harnessIdleSeconds", life.harness_idle);
-	jw_end_obj(w);
+	jw_object(w, "limits", JW_UINT("messageBytes", MESSAGE_MAX), JW_UINT("idChars", RPC_ID_MAX),
+		  JW_UINT("backlogBytes", backlog), JW_UINT("queuedPrompts", SESSION_QUEUE_MAX),
+		  JW_UINT("sessions", life.session_max), JW_UINT("harnesses", life.harness_max),
+		  JW_UINT("harnessIdleSeconds", life.harness_idle));
 }

@@ -21,9 +21,7 @@ void problems_done(struct problems *p)
 {
 	list_each(x, &p->list, struct problem, link) {
 		list_del(&x->link);
-		free(x->name);
-		free(x->text);
-		free(x);
+		free_each(x->name, x->text, x);
 	}
 }
 
@@ -47,11 +45,8 @@ void problems_put(const struct problems *p, struct jw *w, const char *key)
 {
 	jw_arr(w, key);
 	list_each(x, (struct list *)&p->list, struct problem, link) {
-		jw_obj(w, NULL);
-		jw_str(w, "what", x->what);
-		jw_str(w, "name", x->name);
-		jw_str(w, "text", x->text);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_STR("what", x->what), JW_STR("name", x->name),
+			  JW_STR("text", x->text));
 	}
 	jw_end_arr(w);
 }

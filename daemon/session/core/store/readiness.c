@@ -44,10 +44,7 @@ static bool any_installed(const struct harness_table *t)
 
 static void put_problem(struct jw *w, const char *reason, const char *text)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "reason", reason);
-	jw_str(w, "message", text);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("reason", reason), JW_STR("message", text));
 }
 
 /* Every call that has a key would fail. Without acpd-fetch there is none, and sessions are told so. */
@@ -97,12 +94,9 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 		put_problem(w, recovery.reason, recovery.msg);
 	jw_end_arr(w);
 	jw_arr(w, "harnesses");
-	for (size_t i = 0; i < st->harnesses->n; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "id", st->harnesses->defs[i].id);
-		jw_bool(w, "installed", harness_installed(&st->harnesses->defs[i]));
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < st->harnesses->n; i++)
+		jw_object(w, NULL, JW_STR("id", st->harnesses->defs[i].id),
+			  JW_BOOL("installed", harness_installed(&st->harnesses->defs[i])));
 	jw_end_arr(w);
 	return ready;
 }

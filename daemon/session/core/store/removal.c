@@ -59,11 +59,7 @@ static const struct part {
 
 static char *part_path(const struct removal_queue *r, const struct part *p, const char *id)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%s/%s%s", r->state_dir, p->where, id, p->suffix) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%s/%s%s", r->state_dir, p->where, id, p->suffix);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------------------- */
@@ -78,8 +74,7 @@ static void removal_wake(struct removal_queue *r)
 static void doomed_free(struct doomed *d)
 {
 	list_del(&d->link);
-	free(d->name);
-	free(d);
+	free_each(d->name, d);
 }
 
 static void doom(struct removal_queue *r, const char *name)
@@ -87,7 +82,6 @@ static void doom(struct removal_queue *r, const char *name)
 	struct doomed *d = new0(struct doomed);
 
 	d->name = xstrdup(name);
-	list_init(&d->link);
 	list_add_tail(&r->waiting, &d->link);
 	r->counts.pending++;
 	removal_wake(r);
@@ -95,12 +89,7 @@ static void doom(struct removal_queue *r, const char *name)
 
 static bool is_named(struct slice names, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!names.n || !jiter_init(&it, (struct jval){ J_ARRAY, names }))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, names)
 		if (jstr_is(v, name))
 			return true;
 	return false;
@@ -335,9 +324,7 @@ struct removal_queue *removal_close(struct removal_queue *r)
 		doomed_free(d);
 	list_each(d, &r->working, struct doomed, link)
 		doomed_free(d);
-	free(r->state_dir);
-	free(r->dir);
-	free(r);
+	free_each(r->state_dir, r->dir, r);
 	return NULL;
 }
 

@@ -134,11 +134,7 @@ static const struct proc_events measure_events = { du_on_line, du_on_closed, du_
 
 static char *part(const struct session_store *st, const char *where, const struct session *s)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%s/%s", st->state_dir, where, s->id) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%s/%s", st->state_dir, where, s->id);
 }
 
 /* Parts that are not there are complaints of du, no more. Where there is no du only the journal counts. */

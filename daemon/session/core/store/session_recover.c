@@ -367,8 +367,7 @@ static struct session *recover_session(struct session_store *st, const char *id)
 static void dormant_free(struct dormant_session *d)
 {
 	list_del(&d->link);
-	free(d->id);
-	free(d);
+	free_each(d->id, d);
 }
 
 static struct session *recover_dormant(struct session_store *st, struct dormant_session *d)
@@ -474,14 +473,12 @@ static void found_done(struct found_journals *f, struct session_store *st)
 void recover_begin(struct session_store *st)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
-	DIR *dir = st->journal ? opendir(path) : NULL;
+	_cleanup_(closedirp) DIR *dir = st->journal ? opendir(path) : NULL;
 	struct found_journals found = { 0 };
 	struct dirent *de;
 
 	while (dir && (de = readdir(dir)))
 		note(&found, dirfd(dir), de->d_name);
-	if (dir)
-		closedir(dir);
 	found_done(&found, st);
 	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
 }

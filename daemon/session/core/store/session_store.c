@@ -318,16 +318,12 @@ struct session_store *store_free(struct session_store *st)
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);
-	free(st->workspaces.state_dir);
-	free(st->workspaces.root);
-	free(st->workspaces.builtin_dir);
+	free_each(st->workspaces.state_dir, st->workspaces.root, st->workspaces.builtin_dir);
 	buf_done(&st->scratch);
-	free(st->state_dir);
-	free(st->incarnation);
+	free_each(st->state_dir, st->incarnation);
 	problems_done(&st->problems);
 	agent_user_done(&st->user);
-	free(st->pass_env);
-	free(st);
+	free_each(st->pass_env, st);
 	return NULL;
 }
 

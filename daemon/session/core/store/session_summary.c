@@ -25,11 +25,7 @@
 
 static char *summary_path(const struct session *s)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/sessions/%s.summary", s->store->state_dir, s->id) < 0)
-		abort();
-	return path;
+	return xprintf("%s/sessions/%s.summary", s->store->state_dir, s->id);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------- */

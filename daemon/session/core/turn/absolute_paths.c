@@ -20,12 +20,7 @@ static bool is_relative(struct jval path)
 
 static bool any_relative(struct jval array)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (array.type != J_ARRAY || !jiter_init(&it, array))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, array)
 		if (v.type == J_OBJECT && is_relative(jobj_get(v.raw, "path")))
 			return true;
 	return false;
@@ -52,12 +47,8 @@ static void absolute_path_put(struct jw *w, struct jval path, const char *cwd)
 
 static void put_array(struct jw *w, const char *key, struct jval array, const char *cwd)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, key);
-	jiter_init(&it, array);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, array) {
 		struct jval path = v.type == J_OBJECT ? jobj_get(v.raw, "path") :
 							(struct jval){ J_NONE, SLICE_NONE };
 

@@ -12,10 +12,7 @@ static void result_free(struct session *s, struct keyed_result *k)
 {
 	s->turn.nkeys--;
 	list_del(&k->link);
-	free(k->key);
-	free(k->result);
-	free(k->proof);
-	free(k);
+	free_each(k->key, k->result, k->proof, k);
 }
 
 /* A prompt that the daemon's end had cut off was sent again: what came of it then counts. */
@@ -27,7 +24,6 @@ static struct keyed_result *result_new(struct session *s, char *key)
 		if (strcmp(old->key, key) == 0)
 			result_free(s, old);
 	k->key = key;
-	list_init(&k->link);
 	list_add_tail(&s->turn.keys, &k->link);
 	s->turn.nkeys++;
 	return k;
@@ -199,11 +195,6 @@ static void keyed_result_load(struct session *s, struct slice object)
 
 void keyed_results_load(struct session *s, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		keyed_result_load(s, v.raw);
 }

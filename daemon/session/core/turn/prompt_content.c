@@ -167,11 +167,8 @@ static bool put_block(struct jw *w, struct jval v)
 		jw_raw(w, NULL, v.raw);
 		return false;
 	}
-	jw_obj(w, NULL);
-	jw_str(w, "type", "image");
-	jw_raw(w, "data", bytes.raw);
-	jw_str(w, "mimeType", type);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "image"), JW_RAW("data", bytes.raw),
+		  JW_STR("mimeType", type));
 	return true;
 }
 

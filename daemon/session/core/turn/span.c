@@ -14,8 +14,6 @@
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <stdio.h>
-
 static struct telemetry *telemetry_of(const struct session_store *st)
 {
 	struct telemetry *t = outbox_telemetry(st->outbox);
@@ -103,8 +101,7 @@ bool span_tell_at(struct trace_span *x, struct span_note *n, enum span_kind kind
 	x->told = true;
 	if (!was.on || was.told || !was.sampled || !n->telemetry)
 		return false;
-	if (asprintf(&whole, of && *of ? "%s %s" : "%s", name, of) < 0)
-		abort();
+	whole = xprintf(of && *of ? "%s %s" : "%s", name, of);
 	shown = masked(n->session, whole);
 	telemetry_span_begin(n->telemetry, &n->w, &n->b,
 			     &(struct telemetry_span){ .trace_id = was.trace,

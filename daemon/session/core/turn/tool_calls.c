@@ -24,14 +24,7 @@ static void tool_call_free(struct session *s, struct turn_tool_call *c)
 {
 	list_del(&c->link);
 	s->turn.ncalls--;
-	free(c->id);
-	free(c->ours);
-	free(c->name);
-	free(c->kind);
-	free(c->locations);
-	free(c->input);
-	free(c->served);
-	free(c);
+	free_each(c->id, c->ours, c->name, c->kind, c->locations, c->input, c->served, c);
 }
 
 /* now: monotonic, or of the journal that is read. */
@@ -63,14 +56,11 @@ static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uin
 
 static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "tool_call_update");
-	jw_raw(&w, "toolCallId", slice_of(c->ours ? c->ours : c->id));
-	jw_str(&w, "status", "failed");
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "tool_call_update"),
+		  JW_RAW("toolCallId", slice_of(c->ours ? c->ours : c->id)),
+		  JW_STR("status", "failed"));
 	event_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
 }
 
@@ -78,9 +68,7 @@ static void message_free(struct session *s, struct turn_message *m)
 {
 	list_del(&m->link);
 	s->turn.nmessages--;
-	free(m->id);
-	free(m->ours);
-	free(m);
+	free_each(m->id, m->ours, m);
 }
 
 struct slice turn_message_id(struct session *s, struct slice id)
@@ -150,16 +138,12 @@ static struct call_update read_update(struct slice update)
 static void emit_announcement(struct session *s, const struct call_update *u, struct slice id)
 {
 	struct jval title = u->m[CALL_TITLE].v, kind = u->m[CALL_KIND].v;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "tool_call");
-	jw_raw(&w, "toolCallId", id);
-	jw_raw(&w, "title", title.type == J_STRING ? title.raw : id);
-	jw_raw(&w, "kind", kind.type == J_STRING ? kind.raw : SLICE_NONE);
-	jw_str(&w, "status", "pending");
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "tool_call"), JW_RAW("toolCallId", id),
+		  JW_RAW("title", title.type == J_STRING ? title.raw : id),
+		  JW_RAW("kind", kind.type == J_STRING ? kind.raw : SLICE_NONE),
+		  JW_STR("status", "pending"));
 	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
 }
 

@@ -82,9 +82,7 @@ void trace_context_copy(struct trace_context *to, const struct trace_context *fr
 
 void trace_context_done(struct trace_context *t)
 {
-	free(t->state);
-	free(t->baggage);
-	free(t->request_id);
+	free_each(t->state, t->baggage, t->request_id);
 	*t = (struct trace_context){ .state = NULL };
 }
 

@@ -28,11 +28,7 @@ void turn_free(struct session_turn *t)
 	}
 	account_done(&t->account);
 	account_done(&t->reported);
-	free(t->tries);
-	free(t->incarnation);
-	free(t->key);
-	free(t->content);
-	free(t->meta);
+	free_each(t->tries, t->incarnation, t->key, t->content, t->meta);
 	trace_context_done(&t->trace);
 	free(t);
 }
@@ -176,18 +172,13 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, bool again)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jval v = { J_ARRAY, content };
-	struct jiter it;
 
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, content) {
 		struct jw w = JW(&b);
 
 		buf_reset(&b);
-		jw_obj(&w, NULL);
-		jw_str(&w, "sessionUpdate", "user_message_chunk");
-		jw_raw(&w, "content", v.raw);
-		jw_end_obj(&w);
+		jw_object(&w, NULL, JW_STR("sessionUpdate", "user_message_chunk"),
+			  JW_RAW("content", v.raw));
 		event_emit_prompt(s, buf_slice(&b), origin, again);
 	}
 }
@@ -213,8 +204,7 @@ void turn_take_number(struct session *s, struct session_turn *t)
 static void note_begin(struct session *s, const struct session_turn *t)
 {
 	const char *model = s->harness.model ? s->harness.model : s->setup.gateway.model;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", t->no);

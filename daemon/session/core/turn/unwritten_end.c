@@ -18,8 +18,7 @@ static void unwritten_free(struct unwritten_end *o)
 {
 	list_del(&o->link);
 	turn_free(o->turn);
-	free(o->result);
-	free(o);
+	free_each(o->result, o);
 }
 
 static struct unwritten_end *unwritten_new(struct session *s, const struct session_turn *t,
