@@ -189,9 +189,7 @@ static int take_outcome(const struct session_question *a, const struct approval_
 {
 	struct jw w = JW(ret);
 
-	jw_obj(&w, NULL);
-	jw_raw(&w, "outcome", r->outcome);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_RAW("outcome", r->outcome));
 	if (answer_fits(a, buf_slice(ret)))
 		return 0;
 	return wrong(e, "outcome",
@@ -223,10 +221,7 @@ static int fill_in(const struct session_question *a, const struct approval_reply
 			     "an elicitation is answered by action and content");
 	if (!r->action)
 		return err_field(e, "action", "FIELD_MISSING", "action is required");
-	jw_obj(&w, NULL);
-	jw_str(&w, "action", r->action);
-	jw_raw(&w, "content", r->content);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("action", r->action), JW_RAW("content", r->content));
 	if (!answer_fits(a, buf_slice(ret)))
 		return wrong(e, "action", "must be accept, decline or cancel");
 	if (r->content.n && strcmp(r->action, "accept") != 0)

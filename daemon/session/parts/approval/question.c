@@ -54,8 +54,7 @@ static void put_asked(struct jw *w, const struct session_question *a)
 
 static void note_question(struct session_question *a)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	put_asked(&w, a);
 	event_note(a->session, EVENT_ASK, buf_slice(&b));
@@ -72,8 +71,7 @@ void question_put_id(struct jw *w, const struct session_question *a)
 static void tell_question(struct session_question *a)
 {
 	struct bucket *told = &approval_of(a->session)->told;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	unsigned left_out;
 
 	if (!bucket_take(told, clock_mono_ms(), WEBHOOK_ASKS_BURST, WEBHOOK_ASKS_EACH_MS))
@@ -90,8 +88,7 @@ static void tell_question(struct session_question *a)
 void question_note_answer(const struct session_question *a, struct slice answer,
 			  enum answered_by by, const char *detail)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	put_question(&w, a);
 	jw_raw(&w, "answer", answer);
@@ -124,9 +121,7 @@ static void question_unlink(struct session_question *a)
 
 static void question_free(struct session_question *a)
 {
-	free(a->params);
-	free(a->seed.shown);
-	free(a);
+	free_each(a->params, a->seed.shown, a);
 }
 
 void question_forget(struct session_question *a)
@@ -169,9 +164,8 @@ void question_settle_as(struct session_question *a, enum answer_kind kind, enum 
 /* The question is about a call that clients know by another id. */
 static void name_call(struct session_question *a, struct slice id)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice params = slice_of(a->params);
-	struct jw w = JW(&b);
 
 	if (!id.n)
 		return;
@@ -192,13 +186,10 @@ static char *client_params(struct session *s, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
 	struct jw w = JW(&b);
-	struct slice key, known;
-	struct jiter it;
-	struct jval v = { J_OBJECT, params };
+	struct slice known;
 
 	jw_obj(&w, NULL);
-	jiter_init(&it, v);
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, params) {
 		if (jkey_is(key, "sessionId"))
 			continue;
 		if (jkey_is(key, "toolCall") &&

@@ -51,18 +51,16 @@ const char *answered_by_detail(enum answered_by by)
 static struct jval find_option(const struct session_question *a, const char *member,
 			       struct slice raw, const char *text)
 {
-	struct jval options = jobj_get(slice_of(a->params), "options"), v;
-	struct jiter it;
+	struct jval options = jobj_get(slice_of(a->params), "options");
 
-	if (jiter_init(&it, options))
-		while (jiter_next(&it, NULL, &v)) {
-			struct jval m = { J_NONE, SLICE_NONE };
+	jarr_each(v, options) {
+		struct jval m = { J_NONE, SLICE_NONE };
 
-			if (v.type == J_OBJECT)
-				m = jobj_get(v.raw, member);
-			if (text ? jstr_is(m, text) : m.raw.n && slice_eq(m.raw, raw))
-				return v;
-		}
+		if (v.type == J_OBJECT)
+			m = jobj_get(v.raw, member);
+		if (text ? jstr_is(m, text) : m.raw.n && slice_eq(m.raw, raw))
+			return v;
+	}
 	return (struct jval){ J_NONE, SLICE_NONE };
 }
 
@@ -104,12 +102,8 @@ void answer_put_option(struct slice id, struct buf *b)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", "selected");
-	jw_raw(&w, "optionId", id);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("outcome", JW_STR("outcome", "selected"), JW_RAW("optionId", id)));
 }
 
 bool question_has_option(const struct session_question *a, const char *kind)

@@ -114,11 +114,7 @@ void questions_put_answered(struct jw *w, const struct session *s)
 void questions_load_answered(struct session *s, struct slice summary)
 {
 	struct jval list = jobj_get(summary, "answered");
-	struct jiter it;
-	struct jval v;
 
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		question_recall(s, v.raw, true);
 }

@@ -34,7 +34,6 @@ static struct served_call *served_new(struct session *s, const struct session_tu
 
 	c->session = s;
 	c->turn = t ? t->no : 0;
-	list_init(&c->link);
 	list_add_tail(&budget_of(s)->served, &c->link);
 	budget_of(s)->nserved++;
 	return c;
@@ -44,8 +43,7 @@ static void served_free(struct served_call *c)
 {
 	budget_of(c->session)->nserved--;
 	list_del(&c->link);
-	free(c->awaited);
-	free(c);
+	free_each(c->awaited, c);
 }
 
 /* What is over stays as long as its announcement may follow. */
@@ -235,8 +233,7 @@ struct served_call *served_call_begin(struct session *s, const char *server, con
 	*limit = least.limit;
 	if (outside)
 		return left > 0 ? begin_outside(s, t) : NULL;
-	if (asprintf(&name, "%s/%s", server, tool) < 0)
-		abort();
+	name = xprintf("%s/%s", server, tool);
 	announced = t ? find_announced(s, name) : NULL;
 	if (announced)
 		return begin_announced(s, announced);

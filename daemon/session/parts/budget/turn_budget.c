@@ -112,8 +112,7 @@ static void put_stop(const struct budget_stop *t, struct jw *w)
 
 static void warn(struct session *s, const struct budget_stop *of)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "budget_warning");
@@ -465,8 +464,7 @@ static void put_unmeasured(const struct session_turn *t, struct jw *w)
 
 void turn_budget_put_end(const struct session_turn *t, struct jw *w)
 {
-	_cleanup_(buf_done) struct buf list = { 0 };
-	struct jw names = JW(&list);
+	JW_BUF(names, list);
 
 	budget_stop_put(&turn_budget_of(t)->trip, w);
 	if (!t->started_ms || (turn_budget_of(t)->trip.tripped && !t->outputs))

@@ -118,8 +118,7 @@ static bool link_artifact(void *ctx, const struct artifact *a)
 	_cleanup_(freep) char *from = artifact_path(k->c->reader.session, a), *to = NULL;
 	struct jw w = JW(&k->index);
 
-	if (asprintf(&to, "%s/artifacts/art_%llu", k->c->dir, (unsigned long long)a->no) < 0)
-		abort();
+	to = xprintf("%s/artifacts/art_%llu", k->c->dir, (unsigned long long)a->no);
 	artifact_describe(&w, NULL, a);
 	buf_putc(&k->index, '\n');
 	k->r = link_file(from, to);
@@ -342,11 +341,7 @@ static void note_no_patch(struct bundle_cut *c, const struct err *e)
 {
 	struct jw w = JW(&c->report);
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "patch");
-	jw_str(&w, "missing", e->reason);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_OBJ("patch", JW_STR("missing", e->reason)));
 }
 
 static void on_compared(void *ctx, struct slice report, const struct err *e)
@@ -418,11 +413,8 @@ void bundle_cut_put_job(const struct bundle_cut *c, struct buf *b)
 	jw_uint(&w, "seq", c->until);
 	if (c->turn)
 		jw_uint(&w, "running", c->turn);
-	if (c->calls.to >= 0) {
-		jw_obj(&w, "recorded");
-		jw_str(&w, "stopped", c->calls_stopped);
-		jw_end_obj(&w);
-	}
+	if (c->calls.to >= 0)
+		jw_object(&w, "recorded", JW_STR("stopped", c->calls_stopped));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
@@ -445,8 +437,6 @@ struct bundle_cut *bundle_cut_free(struct bundle_cut *c)
 	buf_done(&c->report);
 	buf_done(&c->text);
 	buf_done(&c->records);
-	free(c->dir);
-	free(c->id);
-	free(c);
+	free_each(c->dir, c->id, c);
 	return NULL;
 }

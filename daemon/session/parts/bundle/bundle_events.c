@@ -70,13 +70,10 @@ static bool params_fit(const struct bundle_events *b, const struct journal_recor
 
 static unsigned count_members(struct slice object)
 {
-	struct jiter it;
-	struct jval v;
 	unsigned n = 0;
 
-	if (jiter_init(&it, (struct jval){ J_OBJECT, object }))
-		while (jiter_next(&it, NULL, &v))
-			n++;
+	jobj_each(key, v, object)
+		n++;
 	return n;
 }
 
@@ -112,17 +109,11 @@ void bundle_put_extract(struct jw *w, const char *target, const char *archive, c
 	jw_obj(w, NULL);
 	jw_str(w, "target", target);
 	jw_bool(w, "once", true);
-	jw_obj(w, "limits");
-	jw_uint(w, "entries", BUNDLE_FILES_MAX + 16);
-	jw_uint(w, "bytes", BUNDLE_BYTES_MAX);
-	jw_uint(w, "fileBytes", BUNDLE_BYTES_MAX);
-	jw_uint(w, "ratio", BUNDLE_RATIO_MAX);
-	jw_end_obj(w);
+	jw_object(w, "limits", JW_UINT("entries", BUNDLE_FILES_MAX + 16),
+		  JW_UINT("bytes", BUNDLE_BYTES_MAX), JW_UINT("fileBytes", BUNDLE_BYTES_MAX),
+		  JW_UINT("ratio", BUNDLE_RATIO_MAX));
 	jw_arr(w, "sources");
-	jw_obj(w, NULL);
-	jw_str(w, "archive", archive);
-	jw_str(w, "digest", digest);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("archive", archive), JW_STR("digest", digest));
 	jw_end_arr(w);
 	jw_end_obj(w);
 }

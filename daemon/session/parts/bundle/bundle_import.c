@@ -88,6 +88,12 @@ static bool is_there(const struct bundle_import *k)
 	return store_find(k->store, k->id) || lstat(journal, &sb) == 0;
 }
 
+static int already_exists(struct err *e)
+{
+	return err_set(e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
+		       "there is a session of that id: delete it first");
+}
+
 static int read_session(struct bundle_import *k, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { .max = SESSION_FILE_MAX };
@@ -97,8 +103,7 @@ static int read_session(struct bundle_import *k, struct err *e)
 	if (!id_of_ours(k->id))
 		return invalid(e, "manifest.json: sessionId is no id of a session");
 	if (is_there(k))
-		return err_set(e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
-			       "there is a session of that id: delete it first");
+		return already_exists(e);
 	if (file_read(path, SESSION_FILE_MAX, &text) < 0 ||
 	    jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
 	    !jstr_is(jobj_get(v.raw, "sessionId"), k->id))
@@ -122,18 +127,12 @@ static void put_note(struct bundle_import *k, const char *kind, struct slice val
 /* Before the first event; those before that, if any, were given up where it comes from. */
 static void put_head(struct bundle_import *k, uint64_t first)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	char when[CLOCK_ISO_SIZE];
-	struct jw w = JW(&b);
 
 	k->began = true;
-	jw_obj(&w, NULL);
-	jw_str(&w, "cwd", k->cwd);
-	jw_str(&w, "harness", k->harness);
-	jw_obj(&w, "imported");
-	jw_str(&w, "at", clock_iso(clock_real_ms(), when));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("cwd", k->cwd), JW_STR("harness", k->harness),
+		  JW_OBJ("imported", JW_STR("at", clock_iso(clock_real_ms(), when))));
 	put_note(k, "session", buf_slice(&b));
 	if (first < 2)
 		return;
@@ -249,8 +248,7 @@ static void finish(struct bundle_import *k)
 	int r = 0;
 
 	if (is_there(k)) { /* another import of the same */
-		err_set(&e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
-			"there is a session of that id: delete it first");
+		already_exists(&e);
 		fail_import(k, &e);
 		return;
 	}
@@ -300,34 +298,20 @@ static void begin(struct bundle_import *k, struct slice report)
 		go_on(k);
 }
 
-static void put_extract(const struct bundle_import *k, struct buf *b)
-{
-	_cleanup_(freep) char *in = file_join(k->room, "in"),
-			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
-	char digest[SHA256_TEXT];
-	struct jw w = JW(b);
-
-	bundle_put_extract(&w, in, archive, sha256_text(&k->archive, digest));
-}
-
-static void put_check(const struct bundle_import *k, struct buf *b)
-{
-	_cleanup_(freep) char *in = file_join(k->room, "in");
-	struct jw w = JW(b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "root", in);
-	jw_end_obj(&w);
-}
-
 static void on_helper(void *ctx, struct slice report, const struct err *e);
 static const struct helper_job_events events = { NULL, on_helper };
 
 static int run(struct bundle_import *k, struct err *e)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *in = file_join(k->room, "in"),
+			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
+	char digest[SHA256_TEXT];
+	JW_BUF(w, job);
 
-	(k->checked ? put_check : put_extract)(k, &job);
+	if (k->checked)
+		jw_object(&w, NULL, JW_STR("root", in));
+	else
+		bundle_put_extract(&w, in, archive, sha256_text(&k->archive, digest));
 	k->helper = helper_job_start(
 		k->store->loop, k->store->procs,
 		&(struct helper_job_spec){ .verb = k->checked ? "bundle-check" : "extract",
@@ -404,10 +388,6 @@ struct bundle_import *bundle_import_free(struct bundle_import *k)
 	bundle_room_drop(k->store, k->room);
 	buf_done(&k->in);
 	buf_done(&k->out);
-	free(k->room);
-	free(k->id);
-	free(k->harness);
-	free(k->cwd);
-	free(k);
+	free_each(k->room, k->id, k->harness, k->cwd, k);
 	return NULL;
 }

@@ -31,26 +31,9 @@ static void put_raw(struct buf *b, const char *name, struct jval v)
 	buf_add_slice(b, v.raw);
 }
 
-static unsigned count(struct jval array)
-{
-	struct jiter it;
-	struct jval v;
-	unsigned n = 0;
-
-	if (array.type == J_ARRAY && jiter_init(&it, array))
-		while (jiter_next(&it, NULL, &v))
-			n++;
-	return n;
-}
-
 static void put_messages(struct buf *b, struct jval messages)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (messages.type != J_ARRAY || !jiter_init(&it, messages))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, messages) {
 		buf_puts(b, " -");
 		put_raw(b, "role", jobj_get(v.raw, "role"));
 		put_raw(b, "type", jobj_get(v.raw, "type"));
@@ -67,7 +50,7 @@ static char *shape_of(const char *method, const char *path, struct slice body)
 	buf_printf(&b, "%s %.*s", method, (int)strcspn(path, "?"), path);
 	put_raw(&b, "model", jobj_get(body, "model"));
 	put_raw(&b, "stream", jobj_get(body, "stream"));
-	buf_printf(&b, " tools=%u", count(jobj_get(body, "tools")));
+	buf_printf(&b, " tools=%zu", jarr_length(jobj_get(body, "tools")));
 	for (size_t i = 0; i < ARRAY_SIZE(message_members); i++)
 		put_messages(&b, jobj_get(body, message_members[i]));
 	buf_putc(&b, '\0');
@@ -200,20 +183,15 @@ static int take_end(struct recorded_call *c, struct slice line)
 	return c->end == RECORDED_OPEN ? -EINVAL : 0;
 }
 
-/* Whoever answers, the harness sees one answer. */
-static int take_again(struct recorded_call *c _unused_, struct slice line _unused_)
-{
-	return 0;
-}
-
 enum { ASKED = 1, ANSWERED = 2 };
 
 static const struct {
 	const char *type;
-	int when; /* of a call that has not ended */
-	int (*take)(struct recorded_call *c, struct slice line);
+	int when;						 /* of a call that has not ended */
+	int (*take)(struct recorded_call *c, struct slice line); /* NULL: nothing to store */
 } types[] = {
-	{ "again", ASKED, take_again },
+	/* A retry of the request: whichever upstream answers, the harness gets one answer. */
+	{ "again", ASKED, NULL },
 	{ "head", ASKED, take_head },
 	{ "data", ANSWERED, take_data },
 	{ "end", ASKED | ANSWERED, take_end },
@@ -225,7 +203,7 @@ static int take_more(struct recorded_call *c, struct jval type, struct slice lin
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (jstr_is(type, types[i].type) && (types[i].when & now))
-			return types[i].take(c, line);
+			return types[i].take ? types[i].take(c, line) : 0;
 	return -EINVAL;
 }
 
@@ -263,16 +241,15 @@ int recorded_calls_add(struct recorded_calls *r, struct slice line, const char *
 static int read_lines(struct recorded_calls *r, FILE *f, const char *cwd, size_t *line_no)
 {
 	_cleanup_(freep) char *line = NULL;
-	size_t room = 0, no = 0;
+	size_t size = 0;
 	ssize_t n;
 	int ret = 0;
 
-	while (ret == 0 && (n = getline(&line, &room, f)) > 0) {
-		no++;
+	while (ret == 0 && (n = getline(&line, &size, f)) > 0) {
+		(*line_no)++;
 		ret = recorded_calls_add(
 			r, (struct slice){ line, (size_t)n - (line[n - 1] == '\n') }, cwd);
 	}
-	*line_no = no;
 	return ret;
 }
 
@@ -309,12 +286,7 @@ void recorded_calls_done(struct recorded_calls *r)
 
 		list_del(&c->link);
 		buf_done(&c->answer);
-		free(c->id);
-		free(c->api);
-		free(c->shape);
-		free(c->reason);
-		free(c->headers);
-		free(c);
+		free_each(c->id, c->api, c->shape, c->reason, c->headers, c);
 	}
 	free(TAKE_PTR(r->stopped));
 }

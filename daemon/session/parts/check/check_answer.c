@@ -73,8 +73,7 @@ static void take_end(const struct check_answer *a, struct check_evidence *v)
 static void add_failure(struct check_evidence *v, struct slice one)
 {
 	static const char *const names[] = { "suite", "name", "message" };
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -96,20 +95,15 @@ static void add_failure(struct check_evidence *v, struct slice one)
 
 static void take_tests(const struct check_answer *a, struct check_evidence *v)
 {
-	struct jiter it;
-	struct jval one;
-
 	v->tests = true;
 	v->partial = a->partial;
 	v->passed = a->passed;
 	v->failed = a->failed;
 	v->skipped = a->skipped;
 	take_text(a->both, 0, &v->out);
-	v->out.cut = buf_len(&v->out.text) + UTF8_MAX >
-		     TEST_OUTPUT_BYTES; /* that is all it keeps */
-	if (!a->results.n || !jiter_init(&it, (struct jval){ J_ARRAY, a->results }))
-		return;
-	while (jiter_next(&it, NULL, &one))
+	/* that is all it keeps */
+	v->out.cut = buf_len(&v->out.text) + UTF8_MAX > TEST_OUTPUT_BYTES;
+	jarr_each(one, a->results)
 		if (one.type == J_OBJECT && jstr_is(jobj_get(one.raw, "status"), "failed"))
 			add_failure(v, one.raw);
 }

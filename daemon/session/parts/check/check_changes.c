@@ -58,22 +58,6 @@ static int read_report(struct slice raw, struct change_report *ret, struct err *
 	return err_set(e, -EPROTO, 0, "HELPER_FAILED", "acpd-unpack reported no changes");
 }
 
-/* Path and mark of one change, raw. */
-static bool next_change(struct jiter *it, struct slice *path, struct slice *mark)
-{
-	struct jval one, v[2];
-	struct jiter parts;
-
-	if (!jiter_next(it, NULL, &one) || !jiter_init(&parts, one))
-		return false;
-	for (int i = 0; i < 2; i++)
-		if (!jiter_next(&parts, NULL, &v[i]) || v[i].type != J_STRING)
-			return false;
-	*path = v[0].raw;
-	*mark = v[1].raw;
-	return true;
-}
-
 /* A path in a result, as far as there is room. */
 static void add_path(struct buf *list, uint64_t *total, struct slice raw)
 {
@@ -90,13 +74,10 @@ static void add_path(struct buf *list, uint64_t *total, struct slice raw)
 static void judge_paths(const struct change_report *report, struct check_evidence *v)
 {
 	uint64_t listed = 0;
-	struct jiter it;
-	struct jval path;
 
-	if (report->offending.n && jiter_init(&it, (struct jval){ J_ARRAY, report->offending }))
-		while (jiter_next(&it, NULL, &path))
-			if (path.type == J_STRING)
-				add_path(&v->offending, &listed, path.raw);
+	jarr_each(path, report->offending)
+		if (path.type == J_STRING)
+			add_path(&v->offending, &listed, path.raw);
 	v->offending_total = (uint64_t)report->offending_total;
 	v->ok = v->offending_total == 0;
 }
@@ -184,9 +165,24 @@ void check_changes_judge(struct check_run *r, const struct check_spec *c,
 
 /* --- what a check changes ------------------------------------------------------------------------------------- */
 
+/* Raw strings. */
 struct change {
 	struct slice path, mark;
 };
+
+static bool change_read(struct jval raw, struct change *ret)
+{
+	struct jiter parts;
+	struct jval v[2];
+
+	if (!jiter_init(&parts, raw))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!jiter_next(&parts, NULL, &v[i]) || v[i].type != J_STRING)
+			return false;
+	*ret = (struct change){ v[0].raw, v[1].raw };
+	return true;
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -199,12 +195,13 @@ static int compare(const void *a, const void *b)
 static size_t take_changes(struct slice raw, struct change **ret)
 {
 	struct change *v = xalloc((CHANGES_MAX + 1) * sizeof(*v));
-	struct jiter it;
 	size_t n = 0;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, raw });
-	while (n < CHANGES_MAX && next_change(&it, &v[n].path, &v[n].mark))
+	jarr_each(one, raw) {
+		if (n == CHANGES_MAX || !change_read(one, &v[n]))
+			break;
 		n++;
+	}
 	qsort(v, n, sizeof(*v), compare);
 	*ret = v;
 	return n;

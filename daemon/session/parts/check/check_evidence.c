@@ -135,10 +135,7 @@ static void put_error(const struct session *s, const struct check_evidence *v, s
 
 	if (!*own.reason)
 		return;
-	jw_obj(w, "error");
-	jw_str(w, "reason", own.reason);
-	jw_str(w, "message", own.msg);
-	jw_end_obj(w);
+	jw_object(w, "error", JW_STR("reason", own.reason), JW_STR("message", own.msg));
 }
 
 void check_evidence_put(const struct session *s, const struct check_spec *c,

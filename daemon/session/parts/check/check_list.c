@@ -90,12 +90,9 @@ static int bad(struct err *e, const char *prefix, const char *field, const char 
 static int check_words(struct slice array, const char *prefix, const char *field, bool program,
 		       struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each(v, array) {
 		_cleanup_(freep) char *word = NULL;
 
 		if (n >= RUN_ARGS_MAX)
@@ -103,25 +100,20 @@ static int check_words(struct slice array, const char *prefix, const char *field
 		if (jstr_decode(v, ARG_BYTES_MAX, &word) < 0 || (program && !n && !*word))
 			return bad(e, prefix, field, "FIELD_INVALID",
 				   "must be an array of strings that begins with a program");
+		n++;
 	}
 	return n || !program ? 0 : bad(e, prefix, field, "FIELD_INVALID", "must name a program");
 }
 
 static int check_env(struct slice env, const char *prefix, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 	int r;
 
-	if (!env.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, env });
-	for (; jiter_next(&it, &key, &v); n++) {
+	jobj_each(key, v, env) {
 		_cleanup_(freep) char *value = NULL;
 
-		if (n >= RUN_ENVS_MAX)
+		if (n++ >= RUN_ENVS_MAX)
 			return bad(e, prefix, "env", "TOO_MANY", "has too many variables");
 		if (!session_env_name(key))
 			return bad(e, prefix, "env", "ENV_NAME_INVALID",
@@ -149,8 +141,7 @@ static void put_process(const struct check_args *a, struct jw *w)
 static int take_command(const struct check_args *a, const char *prefix, struct check_spec *ret,
 			struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	int r = check_env(a->env, prefix, e);
 
 	if (r == 0 && !a->argv.n == !a->command)
@@ -183,21 +174,16 @@ static int put_target(const struct check_args *a, const char *prefix, struct jw 
 	if (a->target)
 		return bad(e, prefix, "target", "FIELD_INVALID", "and command are both given");
 	jw_str(w, "target", CHECK_TESTS_ROW);
-	jw_obj(w, "tests");
-	jw_obj(w, CHECK_TESTS_ROW);
-	jw_raw(w, "command", a->run.raw);
-	jw_str(w, "format", a->format);
-	jw_str(w, "report", a->report);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "tests",
+		  JW_OBJ(CHECK_TESTS_ROW, JW_RAW("command", a->run.raw),
+			 JW_STR("format", a->format), JW_STR("report", a->report)));
 	return 0;
 }
 
 static int take_tests(const struct check_args *a, const char *prefix, struct check_spec *ret,
 		      struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	int r = check_env(a->env, prefix, e);
 
 	if (r == 0 && a->only.n)
@@ -226,14 +212,7 @@ static int take_since(const struct check_args *a, const char *prefix, struct che
 
 static int check_patterns(struct slice array, const char *prefix, const char *field, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	size_t n = 0;
-
-	if (!array.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each_at(n, v, array) {
 		_cleanup_(freep) char *one = NULL;
 
 		if (n >= CHECK_PATTERNS_MAX)
@@ -385,13 +364,8 @@ struct check_list *check_list_free(struct check_list *l)
 {
 	if (!l)
 		return NULL;
-	for (size_t i = 0; i < l->n; i++) {
-		free(l->v[i].id);
-		free(l->v[i].job);
-		free(l->v[i].allow);
-		free(l->v[i].deny);
-	}
-	free(l->v);
-	free(l);
+	for (size_t i = 0; i < l->n; i++)
+		free_each(l->v[i].id, l->v[i].job, l->v[i].allow, l->v[i].deny);
+	free_each(l->v, l);
 	return NULL;
 }

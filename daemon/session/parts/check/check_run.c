@@ -20,10 +20,8 @@ const char *check_verdict_name(enum check_verdict v)
 void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict,
 		       struct slice results)
 {
-	jw_obj(w, key);
-	jw_str(w, "verdict", verdicts[verdict]);
-	jw_raw(w, "results", results.n ? results : SLICE("[]"));
-	jw_end_obj(w);
+	jw_object(w, key, JW_STR("verdict", verdicts[verdict]),
+		  JW_RAW("results", results.n ? results : SLICE("[]")));
 }
 
 bool session_checks_running(const struct session *s)
@@ -53,8 +51,7 @@ static void run_free(struct check_run *r)
 	check_state_done(&r->before);
 	check_list_free(r->list);
 	buf_done(&r->results);
-	free(r->message);
-	free(r);
+	free_each(r->message, r);
 }
 
 static void finish(struct check_run *r)
@@ -76,8 +73,7 @@ static void finish(struct check_run *r)
 static void tell_elsewhere(const struct check_run *r, const struct check_spec *c)
 {
 	const struct check_evidence *v = &r->evidence;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (r->about.turn)
 		jw_uint(&w, "turn", r->about.turn);
@@ -96,8 +92,7 @@ static void tell_elsewhere(const struct check_run *r, const struct check_spec *c
 
 static void tell(struct check_run *r, struct slice result)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "check");
 	jw_raw(&w, "check", result);
@@ -111,8 +106,7 @@ static void tell(struct check_run *r, struct slice result)
 static void ended(struct check_run *r)
 {
 	const struct check_spec *c = &r->list->v[r->at];
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "id", c->id);

@@ -10,9 +10,7 @@
 
 void turn_proof_done(struct turn_proof *p)
 {
-	free(p->checks);
-	free(p->retry);
-	free(p->results);
+	free_each(p->checks, p->retry, p->results);
 	buf_done(&p->said);
 	*p = (struct turn_proof){ 0 };
 }
@@ -173,17 +171,14 @@ static void put_brief(struct slice results, struct buf *ret)
 {
 	static const char *const kept[] = { "id", "kind", "ok", "exitCode", "durationMs" };
 	struct jw w = JW(ret);
-	struct jiter it;
-	struct jval v;
 
 	jw_arr(&w, NULL);
-	if (results.n && jiter_init(&it, (struct jval){ J_ARRAY, results }))
-		while (jiter_next(&it, NULL, &v)) {
-			jw_obj(&w, NULL);
-			for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-				jw_raw(&w, kept[i], jobj_get(v.raw, kept[i]).raw);
-			jw_end_obj(&w);
-		}
+	jarr_each(v, results) {
+		jw_obj(&w, NULL);
+		for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+			jw_raw(&w, kept[i], jobj_get(v.raw, kept[i]).raw);
+		jw_end_obj(&w);
+	}
 	jw_end_arr(&w);
 }
 
@@ -253,10 +248,7 @@ static void proof_load(struct turn_proof *ret, struct slice object)
 
 	ret->wanted |= checks.type == J_OBJECT || checks.type == J_TRUE;
 	ret->verdict = verdict_of(jobj_get(checks.raw, "verdict"));
-	if (results.type == J_ARRAY) {
-		free(ret->results);
-		ret->results = xstrndup(results.raw.p, results.raw.n);
-	}
+	jraw_set(&ret->results, results, J_ARRAY);
 	if (!attempt.n)
 		return;
 	ret->attempt = (unsigned)jobj_uint(attempt, "n");

@@ -69,15 +69,12 @@ static void say_error(struct buf *b, struct jval v)
 
 static void say_tests(struct buf *b, struct jval v)
 {
-	struct jval failures = jobj_get(v.raw, "failures"), f;
-	struct jiter it;
+	struct jval failures = jobj_get(v.raw, "failures");
 
 	buf_printf(b, "Tests: %llu failed, %llu passed.\n",
 		   (unsigned long long)jobj_uint(v.raw, "failed"),
 		   (unsigned long long)jobj_uint(v.raw, "passed"));
-	if (failures.type != J_ARRAY || !jiter_init(&it, failures))
-		return;
-	while (jiter_next(&it, NULL, &f)) {
+	jarr_each(f, failures) {
 		say_word(b, "- ", jobj_get(f.raw, "name"));
 		say_word(b, " in ", jobj_get(f.raw, "suite"));
 		say_word(b, ": ", jobj_get(f.raw, "message"));
@@ -87,15 +84,11 @@ static void say_tests(struct buf *b, struct jval v)
 
 static void say_paths(struct buf *b, struct jval v)
 {
-	struct jiter it;
-	struct jval path;
-
 	buf_puts(b, "Changed against its rules:\n");
-	if (v.type == J_ARRAY && jiter_init(&it, v))
-		while (jiter_next(&it, NULL, &path)) {
-			say_word(b, "- ", path);
-			buf_putc(b, '\n');
-		}
+	jarr_each(path, v) {
+		say_word(b, "- ", path);
+		buf_putc(b, '\n');
+	}
 }
 
 static void say_counts(struct buf *b, struct jval v)
@@ -149,13 +142,10 @@ static void say_member(struct buf *b, struct slice key, struct jval v)
 static struct slice check_of(struct slice checks, struct slice result)
 {
 	struct slice id = jobj_get(result, "id").raw;
-	struct jiter it;
-	struct jval v;
 
-	if (checks.n && jiter_init(&it, (struct jval){ J_ARRAY, checks }))
-		while (jiter_next(&it, NULL, &v))
-			if (slice_eq(jobj_get(v.raw, "id").raw, id))
-				return v.raw;
+	jarr_each(v, checks)
+		if (slice_eq(jobj_get(v.raw, "id").raw, id))
+			return v.raw;
 	return SLICE_NONE;
 }
 
@@ -177,28 +167,18 @@ static void say_rules(struct buf *b, struct slice check)
 
 static void say_result(struct buf *b, struct slice result, struct slice check)
 {
-	struct jiter it;
-	struct slice key;
-	struct jval v;
-
 	say_word(b, "\nCheck ", jobj_get(result, "id"));
 	say_word(b, " (", jobj_get(result, "kind"));
 	buf_puts(b, ") failed.\n");
 	say_rules(b, check);
-	if (jiter_init(&it, (struct jval){ J_OBJECT, result }))
-		while (jiter_next(&it, &key, &v))
-			say_member(b, key, v);
+	jobj_each(key, v, result)
+		say_member(b, key, v);
 }
 
 /* Results beyond the bound are left out whole, the first of them apart. */
 static void say_results(struct buf *b, struct slice results, struct slice checks, unsigned *left)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!results.n || !jiter_init(&it, (struct jval){ J_ARRAY, results }))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, results) {
 		_cleanup_(buf_done) struct buf one = { 0 };
 
 		if (jobj_get(v.raw, "ok").type == J_TRUE)
@@ -225,10 +205,7 @@ void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf 
 	if (left)
 		buf_printf(&b, "\n%u more checks failed.\n", left);
 	jw_arr(&w, NULL);
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "text");
-	jw_slice(&w, "text", buf_slice(&b));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(&b)));
 	jw_end_arr(&w);
 }
 
@@ -255,8 +232,7 @@ void turn_tries_put(const struct session_turn *t, struct jw *w)
 
 static void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	to->tried = from->tried;
 	account_add_to(&from->account, &to->tried);
@@ -272,11 +248,7 @@ static void turn_tries_pass(const struct session_turn *from, struct session_turn
 /* False: whatever the harness does, a check cannot hold. */
 static bool can_be_mended(const struct turn_proof *p)
 {
-	struct jval v;
-	struct jiter it;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(p->results) });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(p->results))
 		if (jstr_is(jobj_get(jobj_get(v.raw, "error").raw, "reason"), "NO_BASELINE"))
 			return false;
 	return true;

@@ -219,10 +219,7 @@ static void put_missing(void *ctx, const char *what, const char *why)
 {
 	struct jw *w = ctx;
 
-	jw_obj(w, NULL);
-	jw_str(w, "what", what);
-	jw_str(w, "why", why);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("what", what), JW_STR("why", why));
 }
 
 static void put(struct jw *w, const struct level_facts *f, const struct level_wish *wish)

@@ -129,8 +129,7 @@ static uint64_t news(struct session *s)
 
 void session_limits_watch(struct session *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	uint64_t n = news(s), peak;
 
 	if (!n || s->turn.oom_events >= OOM_EVENTS_MAX)

@@ -25,8 +25,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define TMP_NAME                                                                                   \
-	"system-tmp" /* in its home: not the harness's TMPDIR, which is emptied at each start */
+/* In the session's home. Not the harness's TMPDIR, which is emptied at each start. */
+#define TMP_NAME "system-tmp"
 
 /* --- programs ----------------------------------------------------------------------------------------------------- */
 
@@ -62,17 +62,12 @@ static int add_cwd(struct fsview *v, const struct session *s, struct err *e)
 
 static int add_workspace(struct fsview *v, const struct session *s, struct err *e)
 {
-	struct slice dirs = slice_of(s->setup.additional_dirs);
 	int r = add_cwd(v, s, e);
-	struct jiter it;
-	struct jval j;
 
-	if (!dirs.n || !jiter_init(&it, (struct jval){ J_ARRAY, dirs }))
-		return r;
-	while (r == 0 && jiter_next(&it, NULL, &j)) {
+	jarr_each(one, slice_of(s->setup.additional_dirs)) {
 		_cleanup_(freep) char *dir = NULL;
 
-		if (jstr_decode(j, PATH_BYTES_MAX, &dir) == 0)
+		if (r == 0 && jstr_decode(one, PATH_BYTES_MAX, &dir) == 0)
 			r = fsview_add(v, FSVIEW_WRITABLE, dir, e);
 	}
 	return r;
@@ -166,13 +161,9 @@ static int make_anew(struct session *s, enum spaces_kind kind, struct err *e)
 
 static char *made_for(const struct session *s, enum spaces_kind kind)
 {
-	char *text;
-
-	if (asprintf(&text, "%d %d %d %llu %s %s", kind, shuts_devices(s), draft_of(s)->how,
-		     (unsigned long long)draft_of(s)->generation, s->cwd,
-		     s->setup.additional_dirs ? s->setup.additional_dirs : "") < 0)
-		abort();
-	return text;
+	return xprintf("%d %d %d %llu %s %s", kind, shuts_devices(s), draft_of(s)->how,
+		       (unsigned long long)draft_of(s)->generation, s->cwd,
+		       s->setup.additional_dirs ? s->setup.additional_dirs : "");
 }
 
 int session_spaces_open(struct session *s, struct err *e)

@@ -50,8 +50,7 @@ static int mount_view(struct session *s, struct err *e)
 
 static void note_event(struct session *s, const char *event, struct slice more)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", event);
@@ -75,9 +74,7 @@ static void put_state(struct draft_op *op)
 		session_put_draft(&w, op->s);
 		return;
 	}
-	jw_obj(&w, "draft");
-	jw_bool(&w, "on", false);
-	jw_end_obj(&w);
+	jw_object(&w, "draft", JW_BOOL("on", false));
 }
 
 /* --- on ------------------------------------------------------------------------------------------------------- */
@@ -119,9 +116,8 @@ static int make_copy_dir(struct session *s, struct err *e)
 static int begin_on(struct draft_op *op, struct err *e)
 {
 	struct session *s = op->s;
-	_cleanup_(buf_done) struct buf job = { 0 };
+	JW_BUF(w, job);
 	_cleanup_(freep) char *copy = draft_copy_path(s);
-	struct jw w = JW(&job);
 	struct err why = { 0 };
 	int r;
 
@@ -150,8 +146,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 		    struct err *e)
 {
 	struct session *s = op->s;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (failed) {
 		*e = *failed;
@@ -162,9 +157,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
 	note_record(s);
-	jw_obj(&w, NULL);
-	jw_str(&w, "after", op->why);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("after", op->why));
 	note_event(s, "draft_on", buf_slice(&b));
 	put_state(op);
 	return 0;
@@ -174,8 +167,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 
 static int run_diff(struct draft_op *op, struct err *e)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 	char name[64];
 
 	snprintf(name, sizeof(name), "draft-%llu.part",
@@ -267,9 +259,8 @@ static int ended_diff(struct draft_op *op, struct slice report, const struct err
 static int begin_apply(struct draft_op *op, struct err *e)
 {
 	struct session *s = op->s;
-	_cleanup_(buf_done) struct buf job = { 0 };
+	JW_BUF(w, job);
 	_cleanup_(freep) char *base = draft_base_file(s);
-	struct jw w = JW(&job);
 	int r;
 
 	if (!session_draft_on(s))
@@ -311,10 +302,7 @@ static void applied(struct draft_op *op, uint64_t changes)
 
 	draft_unmount(s); /* the next generation is another one */
 	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
-	jw_obj(&w, NULL);
-	jw_str(&w, "patchDigest", op->digest);
-	jw_uint(&w, "applied", changes);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("patchDigest", op->digest), JW_UINT("applied", changes));
 	note_event(s, "draft_applied", buf_slice(&b));
 	session_put_draft(&answer, s);
 	jw_members(&answer, buf_slice(&b), NULL);

@@ -47,7 +47,6 @@ struct draft_op *draft_op_add(struct session *s, const struct draft_op_kind *kin
 	op->kind = kind;
 	op->done = done;
 	op->ctx = ctx;
-	list_init(&op->link);
 	list_add_tail(&draft_of(s)->ops, &op->link);
 	activity_note(s);
 	session_advance(s);
@@ -63,11 +62,7 @@ static void op_free(struct draft_op *op)
 	if (op->patch)
 		unlink(op->patch);
 	buf_done(&op->answer);
-	free(op->digest);
-	free(op->force);
-	free(op->patch);
-	free(op->missing);
-	free(op);
+	free_each(op->digest, op->force, op->patch, op->missing, op);
 }
 
 static void start_first(struct session *s, const struct err *failed)
@@ -83,9 +78,8 @@ static void start_first(struct session *s, const struct err *failed)
 /* Nobody waits for it: the session goes on without. */
 static void note_failed(struct session *s, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct err own = session_mask_err(s, e);
-	struct jw w = JW(&b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "draft_failed");

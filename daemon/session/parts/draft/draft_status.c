@@ -36,10 +36,8 @@ static void put_draft_record(struct jw *w, const struct session *s, enum record_
 		return;
 	if (!session_draft_on(s))
 		return;
-	jw_obj(w, "draft");
-	jw_str(w, "how", words[draft_of(s)->how]);
-	jw_str(w, "missing", draft_of(s)->missing);
-	jw_end_obj(w);
+	jw_object(w, "draft", JW_STR("how", words[draft_of(s)->how]),
+		  JW_STR("missing", draft_of(s)->missing));
 }
 
 static void load_draft_record(struct session *s, struct slice record)
@@ -81,8 +79,7 @@ static void create_draft(struct session *s)
 static void free_draft(struct session *s)
 {
 	loop_timer_cancel(&draft_of(s)->timer);
-	free(draft_of(s)->missing);
-	free(draft_of(s)->copy);
+	free_each(draft_of(s)->missing, draft_of(s)->copy);
 }
 
 static void begin_draft(struct session *s, const struct session_params *p)

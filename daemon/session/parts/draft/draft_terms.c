@@ -22,10 +22,7 @@ void draft_terms_put(const struct draft_terms *t, struct jw *w, const char *key)
 {
 	if (!t->checks && !t->tools)
 		return;
-	jw_obj(w, key);
-	jw_int(w, "checks", t->checks);
-	jw_int(w, "tools", t->tools);
-	jw_end_obj(w);
+	jw_object(w, key, JW_INT("checks", t->checks), JW_INT("tools", t->tools));
 }
 
 void draft_terms_load(struct slice object, struct draft_terms *ret)

@@ -147,7 +147,7 @@ static int make_upper(const char *upper, int lower)
 /* Others than of this generation. */
 static void drop_layers(struct session *s, const char *layers, const char *keep)
 {
-	DIR *d = opendir(layers);
+	_cleanup_(closedirp) DIR *d = opendir(layers);
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -156,8 +156,6 @@ static void drop_layers(struct session *s, const char *layers, const char *keep)
 		if (e->d_name[0] != '.' && strcmp(e->d_name, keep) != 0)
 			removal_tree(s->store->removal, path);
 	}
-	if (d)
-		closedir(d);
 }
 
 static int make_dirs(struct session *s, const char *layer)
@@ -261,7 +259,7 @@ int draft_store_open(struct session_store *st, const struct store_config *cfg _u
 		     struct err *e _unused_)
 {
 	_cleanup_(freep) char *all = drafts_dir(st);
-	DIR *d = geteuid() == 0 ? opendir(all) : NULL;
+	_cleanup_(closedirp) DIR *d = geteuid() == 0 ? opendir(all) : NULL;
 	struct dirent *found;
 
 	while (d && (found = readdir(d))) {
@@ -271,8 +269,6 @@ int draft_store_open(struct session_store *st, const struct store_config *cfg _u
 							found->d_name) < (int)sizeof(path))
 			overlay_unmount(path);
 	}
-	if (d)
-		closedir(d);
 	return 0;
 }
 

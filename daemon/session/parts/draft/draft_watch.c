@@ -102,8 +102,7 @@ static void on_measured(struct inspection *run, struct slice report, const struc
 
 static void measure(struct session *s)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 	struct draft_measuring *m;
 	struct err e = { 0 };
 
@@ -145,8 +144,7 @@ bool session_draft_may_begin(struct session *s, struct err *e)
 static int ended_ready(struct draft_op *op, struct slice report, const struct err *failed,
 		       struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (failed) {
 		*e = *failed;

@@ -40,10 +40,7 @@ static void upcall_free(struct upcall *c)
 	list_del(&c->link);
 	mcp_of(c->session)->nupcalls--;
 	activity_note(c->session);
-	free(c->server);
-	free(c->method);
-	free(c->params);
-	free(c);
+	free_each(c->server, c->method, c->params, c);
 }
 
 /* --- ends ------------------------------------------------------------------------------------------------- */
@@ -62,14 +59,9 @@ static void put_error(struct buf *b, const char *reason, const char *text, struc
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_int(&w, "code", RPC_INTERNAL_ERROR);
-	jw_str(&w, "message", text);
-	jw_obj(&w, "data");
-	jw_str(&w, "reason", reason);
-	jw_raw(&w, "binding", jobj_get(outer, "code").raw);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_INT("code", RPC_INTERNAL_ERROR), JW_STR("message", text),
+		  JW_OBJ("data", JW_STR("reason", reason),
+			 JW_RAW("binding", jobj_get(outer, "code").raw)));
 }
 
 #define BINDING_SAID_MAX 1024 /* bytes of the client's message */
@@ -81,8 +73,7 @@ static void put_binding_error(struct buf *b, struct slice error)
 
 	if (jstr_decode_shown(jobj_get(error, "message"), BINDING_SAID_MAX, &said) < 0)
 		said = xstrdup("it gives no message");
-	if (asprintf(&text, "the client could not carry out this MCP request: %s", said) < 0)
-		abort();
+	text = xprintf("the client could not carry out this MCP request: %s", said);
 	put_error(b, "MCP_BINDING_FAILED", text, error);
 }
 
@@ -99,9 +90,8 @@ static const struct {
 /* The owner of the tool may have to check what became of it. */
 static void note_lost(const struct upcall *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct jval tool = jobj_get(slice_of(c->params), "name");
-	struct jw w = JW(&b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "tool_call_lost");
@@ -208,7 +198,6 @@ struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 	c->repeatable = spec->repeatable;
 	memcpy(c->request_id, "mcp-request:", 12);
 	random_hex(c->request_id + 12, 16);
-	list_init(&c->link);
 	list_add_tail(&mcp_of(s)->upcalls, &c->link);
 	if (++mcp_of(s)->nupcalls > UPCALLS_MAX)
 		end_later(c, "TOO_MANY_CALLS");
