@@ -160,9 +160,7 @@ void questions_done(struct session *s);
 /* Member "answered" of the summary of a closed session, and back from there. */
 void questions_put_answered(struct jw *w, const struct session *s);
 void questions_load_answered(struct session *s, struct slice summary);
-/* An event of a question, as it stands in the journal of an earlier daemon. */
-void question_recall(struct session *s, struct slice event, bool answer);
-/* The turn of those that were recalled has ended. */
-void questions_forget(struct session *s);
-/* It was left open: they are cancelled, by an event of the current turn. */
-void questions_close_recalled(struct session *s);
+/* An event as it stands in the journal of an earlier daemon; one that is not of a question changes nothing. */
+void question_recall(struct session *s, unsigned kind, struct slice event);
+/* The turn of the recalled questions has ended. close: it was left open, and they are cancelled by events of it. */
+void questions_recall_end(struct session *s, bool close);

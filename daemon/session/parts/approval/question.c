@@ -289,7 +289,7 @@ static bool check_question(struct session_question *a)
 	struct store_totals *t = &a->session->store->totals;
 	enum harness_check r = a->elicitation ? CHECK_FITS :
 						harness_ask_check(slice_of(a->params), &mended);
-	bool options = r == CHECK_REFUSED ? false : true;
+	bool options = r != CHECK_REFUSED;
 
 	if (r == CHECK_MENDED) {
 		free(a->params);
@@ -307,9 +307,8 @@ void question_ask(struct session *s, const struct harness_ask *in)
 
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
-	if (!check_question(a)) {
-		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT,
-				   "malformed"); /* no client could show it */
+	if (!check_question(a)) { /* no client could show it */
+		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "malformed");
 		return;
 	}
 	if (question_announce(a) && question_affords(a) && !rules_take_question(a, in))
@@ -326,16 +325,11 @@ void question_ask_own(struct session *s, struct slice params, session_asked_fn a
 		question_wait(a);
 }
 
-static void question_take_back(struct session_question *a)
-{
-	question_settle_as(a, ANSWER_CANCEL, BY_WITHDRAWN, NULL);
-}
-
 void question_unask_own(struct session *s, void *ctx)
 {
 	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (a->answered && a->answered_ctx == ctx) {
-			question_take_back(a);
+			question_settle_as(a, ANSWER_CANCEL, BY_WITHDRAWN, NULL);
 			return;
 		}
 }
@@ -344,7 +338,7 @@ void question_unask(struct session *s, uint64_t harness_id)
 {
 	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (!a->answered && a->harness_id == harness_id) {
-			question_take_back(a);
+			question_settle_as(a, ANSWER_CANCEL, BY_WITHDRAWN, NULL);
 			return;
 		}
 }
@@ -394,20 +388,6 @@ static void inherit_last_question(struct session *s, const struct session *from)
 	approval_of(s)->last = approval_of(from)->last;
 }
 
-static void recall_question(struct session *s, unsigned kind, struct slice event)
-{
-	if (kind == EVENT_ASK || kind == EVENT_ANSWER)
-		question_recall(s, event, kind == EVENT_ANSWER);
-}
-
-static void recall_turn_end(struct session *s, bool close)
-{
-	if (close)
-		questions_close_recalled(s);
-	else
-		questions_forget(s);
-}
-
 static void configure_approval(struct session_store *st, const struct store_config *cfg)
 {
 	store_approval_of(st)->timeout = cfg->permission_timeout;
@@ -425,8 +405,8 @@ const struct session_part approval_part = {
 	.load_base = load_last_question,
 	.put_summary = questions_put_answered,
 	.load_summary = questions_load_answered,
-	.recall_event = recall_question,
-	.recall_turn_end = recall_turn_end,
+	.recall_event = question_recall,
+	.recall_turn_end = questions_recall_end,
 	.driver_ready = questions_reissue,
 	.driver_gone = questions_hold,
 	.driver_mute = questions_withdraw,

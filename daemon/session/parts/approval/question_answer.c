@@ -88,14 +88,12 @@ static struct slice option_of_kind(const struct session_question *a, const char 
 
 	if (v.type == J_NONE && else_kind)
 		v = find_option(a, "kind", SLICE_NONE, else_kind);
-	return v.type == J_NONE ? SLICE_NONE : jobj_get(v.raw, "optionId").raw;
+	return jobj_get(v.raw, "optionId").raw;
 }
 
 struct slice option_named(const struct session_question *a, const char *id)
 {
-	struct jval v = find_option(a, "optionId", SLICE_NONE, id);
-
-	return v.type == J_NONE ? SLICE_NONE : jobj_get(v.raw, "optionId").raw;
+	return jobj_get(find_option(a, "optionId", SLICE_NONE, id).raw, "optionId").raw;
 }
 
 void answer_put_option(struct slice id, struct buf *b)

@@ -65,30 +65,29 @@ static void recall_answered(struct session *s, uint64_t no, struct slice event)
 	question_remember(s, no, by, detail);
 }
 
-void question_recall(struct session *s, struct slice event, bool answer)
+void question_recall(struct session *s, unsigned kind, struct slice event)
 {
 	uint64_t no = jobj_uint(event, "ask");
 
-	if (answer)
+	if (kind == EVENT_ANSWER)
 		recall_answered(s, no, event);
-	else
+	else if (kind == EVENT_ASK)
 		recall_asked(s, no, event);
+	else
+		return;
 	approval_of(s)->last = MAX(approval_of(s)->last, no);
 }
 
-void questions_forget(struct session *s)
-{
-	while (!list_empty(&approval_of(s)->open))
-		question_forget(list_first(&approval_of(s)->open, struct session_question, link));
-}
-
-void questions_close_recalled(struct session *s)
+void questions_recall_end(struct session *s, bool close)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	list_each(a, &approval_of(s)->open, struct session_question, link) {
-		question_remember(s, a->no, BY_CANCELLED, NULL);
-		question_note_answer(a, answer_of_kind(a, ANSWER_CANCEL, &b), BY_CANCELLED, NULL);
+		if (close) {
+			question_remember(s, a->no, BY_CANCELLED, NULL);
+			question_note_answer(a, answer_of_kind(a, ANSWER_CANCEL, &b), BY_CANCELLED,
+					     NULL);
+		}
 		question_forget(a);
 	}
 }
@@ -113,8 +112,6 @@ void questions_put_answered(struct jw *w, const struct session *s)
 
 void questions_load_answered(struct session *s, struct slice summary)
 {
-	struct jval list = jobj_get(summary, "answered");
-
-	jarr_each(v, list)
-		question_recall(s, v.raw, true);
+	jarr_each(v, jobj_get(summary, "answered"))
+		question_recall(s, EVENT_ANSWER, v.raw);
 }

@@ -132,11 +132,6 @@ static void free_turn_budget(struct session_turn *t)
 	free(turn_budget_of(t)->of_prompt);
 }
 
-static void put_use(struct jw *w, const struct session *s)
-{
-	turn_budget_put(s, w, "budgets");
-}
-
 static void put_work(const struct session *s, struct store_work *ret)
 {
 	deadline_note(&ret->next, "turnSeconds", turn_budget_due(s), s->id);
@@ -148,7 +143,7 @@ const struct session_part budget_part = {
 	.create = create_budget,
 	.check_setup = check_budgets,
 	.put_work = put_work,
-	.put_use = put_use,
+	.put_use = turn_budget_put,
 	.drop = drop_budget,
 	.turn_size = sizeof(struct turn_budget),
 	.check_prompt = check_prompt,

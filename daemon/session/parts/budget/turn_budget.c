@@ -58,34 +58,50 @@ static const struct budget *scope_limits(const struct session *s, const struct s
 	return scope == SCOPE_TURN ? &s->setup.budgets.turn : &s->setup.budgets.session;
 }
 
-static struct budget_stop stop_by(const struct budget *b, enum budget_scope scope, int kind,
-				  const struct spending *used)
+/* A scope that has budgets now, and what has been used in it. */
+struct scope_use {
+	enum budget_scope scope, next;
+	const struct budget *b;
+	struct spending used;
+};
+
+/* Before the first: the narrowest. t NULL: between turns, when only the session has budgets. */
+static struct scope_use scope_uses(const struct session_turn *t)
 {
-	return (struct budget_stop){ true, scope, (enum budget_kind)kind, b->limit[kind],
-				     used->used[kind] };
+	return (struct scope_use){ .next = t ? SCOPE_PROMPT : SCOPE_SESSION };
 }
 
-/* t NULL: between turns, when only the session has budgets. */
-static enum budget_scope first_scope(const struct session_turn *t)
+/* Goes to the next scope that has a budget. False: there is none. */
+static bool scope_use_next(const struct session *s, const struct session_turn *t,
+			   struct scope_use *u)
 {
-	return t ? SCOPE_PROMPT : SCOPE_SESSION;
+	while (u->next < SCOPE_MAX) {
+		u->scope = u->next++;
+		u->b = scope_limits(s, t, u->scope);
+		if (!u->b->has)
+			continue;
+		used_by(s, t, u->scope, &u->used);
+		return true;
+	}
+	return false;
+}
+
+static struct budget_stop stop_by(const struct scope_use *u, int kind)
+{
+	return (struct budget_stop){ true, u->scope, (enum budget_kind)kind, u->b->limit[kind],
+				     u->used.used[kind] };
 }
 
 static bool find_reached(const struct session *s, const struct session_turn *t, unsigned kinds,
 			 struct budget_stop *ret)
 {
-	struct spending used;
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);) {
+		int kind = budget_reached(u.b, kinds, &u.used);
 
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
-		int kind;
-
-		used_by(s, t, scope, &used);
-		kind = budget_reached(b, kinds, &used);
-		if (kind >= 0) {
-			*ret = stop_by(b, scope, kind, &used);
-			return true;
-		}
+		if (kind < 0)
+			continue;
+		*ret = stop_by(&u, kind);
+		return true;
 	}
 	return false;
 }
@@ -135,47 +151,35 @@ static uint64_t *told_of(struct session *s, struct session_turn *t, enum budget_
 void turn_budget_warn(struct session *s)
 {
 	struct session_turn *t = s->turn.current;
-	struct spending used;
 
-	if (!turn_budget_limited(s))
-		return;
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);) {
 		int kind;
 
-		if (!b->has)
-			continue;
-		used_by(s, t, scope, &used);
-		while ((kind = budget_warning(b, &used, told_of(s, t, scope))) >= 0) {
-			struct budget_stop of = stop_by(b, scope, kind, &used);
+		while ((kind = budget_warning(u.b, &u.used, told_of(s, t, u.scope))) >= 0) {
+			struct budget_stop of = stop_by(&u, kind);
 
 			warn(s, &of);
 		}
 	}
 }
 
-void turn_budget_put(const struct session *s, struct jw *w, const char *key)
+void turn_budget_put(struct jw *w, const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
-	struct spending used;
 
 	if (!turn_budget_limited(s))
 		return;
-	jw_arr(w, key);
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
-
-		used_by(s, t, scope, &used);
+	jw_arr(w, "budgets");
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);)
 		for (int kind = 0; kind < BUDGET_MAX; kind++) {
-			struct budget_stop of = stop_by(b, scope, kind, &used);
+			struct budget_stop of = stop_by(&u, kind);
 
-			if (!(b->has & 1u << kind))
+			if (!(u.b->has & 1u << kind))
 				continue;
 			jw_obj(w, NULL);
 			put_stop(&of, w);
 			jw_end_obj(w);
 		}
-	}
 	jw_end_arr(w);
 }
 
@@ -248,7 +252,6 @@ enum budget_room turn_budget_room(const struct session *s,
 				  struct budget_stop *why)
 {
 	const struct session_turn *t = s->turn.current;
-	struct spending used;
 
 	if (t && turn_budget_of(t)->trip.tripped) {
 		*why = turn_budget_of(t)->trip;
@@ -258,11 +261,9 @@ enum budget_room turn_budget_room(const struct session *s,
 		return BUDGET_ROOM;
 	if (find_reached(s, t, BUDGETS_ALL, why))
 		return BUDGET_SPENT;
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		used_by(s, t, scope, &used);
-		if (budget_is_reserved(scope_limits(s, t, scope), &used, &reserved[scope]))
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);)
+		if (budget_is_reserved(u.b, &u.used, &reserved[u.scope]))
 			return BUDGET_RESERVED;
-	}
 	return BUDGET_ROOM;
 }
 
@@ -277,17 +278,11 @@ void turn_budget_used(const struct session *s, struct spending *ret)
 static uint64_t time_left(struct session *s, struct session_turn *t)
 {
 	uint64_t left = 0;
-	struct spending used;
 
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
-		uint64_t until;
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);) {
+		uint64_t until = budget_until(u.b, BUDGET_SECONDS, u.used.used[BUDGET_SECONDS],
+					      told_of(s, t, u.scope));
 
-		if (!b->has)
-			continue;
-		used_by(s, t, scope, &used);
-		until = budget_until(b, BUDGET_SECONDS, used.used[BUDGET_SECONDS],
-				     told_of(s, t, scope));
 		left = left && until ? MIN(left, until) : MAX(left, until);
 	}
 	return left;
@@ -320,15 +315,11 @@ uint64_t turn_budget_due(const struct session *s)
 
 	if (!stopping_kinds(t))
 		return 0;
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
-		struct spending used;
-
-		if (!(b->has & (1u << BUDGET_SECONDS)))
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);) {
+		if (!(u.b->has & (1u << BUDGET_SECONDS)))
 			continue;
-		used_by(s, t, scope, &used);
-		at = clock_mono_ms() + b->limit[BUDGET_SECONDS];
-		at -= MIN(b->limit[BUDGET_SECONDS], used.used[BUDGET_SECONDS]);
+		at = clock_mono_ms() + u.b->limit[BUDGET_SECONDS];
+		at -= MIN(u.b->limit[BUDGET_SECONDS], u.used.used[BUDGET_SECONDS]);
 		due = due ? MIN(due, at) : at;
 	}
 	return due;
@@ -368,20 +359,17 @@ int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret)
 	const struct session_turn *t = s->turn.current;
 	uint64_t left = UINT64_MAX;
 
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = scope_limits(s, t, scope);
-		uint64_t limit = b->limit[BUDGET_TOOL_CALLS];
-		struct spending used;
+	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);) {
+		uint64_t limit = u.b->limit[BUDGET_TOOL_CALLS];
 
-		if (!(b->has & (1u << BUDGET_TOOL_CALLS)))
+		if (!(u.b->has & (1u << BUDGET_TOOL_CALLS)))
 			continue;
-		used_by(s, t, scope, &used);
-		limit -= MIN(used.used[BUDGET_TOOL_CALLS], limit);
+		limit -= MIN(u.used.used[BUDGET_TOOL_CALLS], limit);
 		if (limit >= left)
 			continue;
 		left = limit;
 		if (ret)
-			*ret = stop_by(b, scope, BUDGET_TOOL_CALLS, &used);
+			*ret = stop_by(&u, BUDGET_TOOL_CALLS);
 	}
 	return left == UINT64_MAX ? -1 : (int64_t)left;
 }
@@ -455,8 +443,8 @@ static void put_unmeasured(const struct session_turn *t, struct jw *w)
 {
 	unsigned has = 0;
 
-	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++)
-		has |= scope_limits(t->session, t, scope)->has;
+	for (struct scope_use u = scope_uses(t); scope_use_next(t->session, t, &u);)
+		has |= u.b->has;
 	for (int kind = 0; kind < BUDGET_MAX; kind++)
 		if (has & 1u << kind && !is_measured(t, kind))
 			jw_str(w, NULL, budget_name((enum budget_kind)kind));

@@ -59,8 +59,8 @@ bool setup_counts_calls(const struct harness_def *def, const struct setup *s);
 
 /* Arms the clock; false: the session's budget is used up and the turn has been ended. */
 bool turn_budget_begin(struct session *s);
-/* Every budget that holds now, and how much of it is used. Nothing if there is none. */
-void turn_budget_put(const struct session *s, struct jw *w, const char *key);
+/* Member "budgets": every budget that holds now, and how much of it is used. Nothing if there is none. */
+void turn_budget_put(struct jw *w, const struct session *s);
 /* After each output: cancels the turn if a budget has been reached. */
 void turn_budget_check(struct session *s);
 /* The same for what model calls use, where they pass the daemon: the model has said that it wants to go on. */

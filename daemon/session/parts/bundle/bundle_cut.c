@@ -51,11 +51,6 @@ struct bundle_cut {
 	const char *calls_stopped; /* why they are not all recorded; NULL: they are */
 };
 
-const char *bundle_cut_dir(const struct bundle_cut *c)
-{
-	return c->dir;
-}
-
 static void finish(struct bundle_cut *c, const struct err *e)
 {
 	loop_timer_cancel(&c->timer);

@@ -20,6 +20,5 @@ struct bundle_cut;
 struct bundle_cut *bundle_cut_start(struct session *s, void (*done)(void *ctx, const struct err *e),
 				    void *ctx, struct err *e);
 struct bundle_cut *bundle_cut_free(struct bundle_cut *c);
-const char *bundle_cut_dir(const struct bundle_cut *c);
 /* The job of acpd-unpack that makes the archive. */
 void bundle_cut_put_job(const struct bundle_cut *c, struct buf *b);

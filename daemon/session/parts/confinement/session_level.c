@@ -193,9 +193,11 @@ static int check_inner(const struct session_store *st, enum inner_choice inner,
 			 level_name(level));
 }
 
-int session_level_check(const struct session_store *st, const struct setup *have,
-			const struct setup_params *p, struct err *e)
+static int check_setup_level(const struct setup_request *r, struct err *e)
 {
+	const struct session_store *st = r->store;
+	const struct setup *have = r->have;
+	const struct setup_params *p = r->params;
 	const struct level_wish *said = p->level ? p->level : have ? &have->level : NULL;
 	struct level_wish w = wish_of(st, said);
 	struct level_facts f = { st, w.level, w.log };
@@ -222,34 +224,38 @@ static void put_missing(void *ctx, const char *what, const char *why)
 	jw_object(w, NULL, JW_STR("what", what), JW_STR("why", why));
 }
 
-static void put(struct jw *w, const struct level_facts *f, const struct level_wish *wish)
+static void put_all_missing(struct jw *w, const struct level_facts *f)
 {
-	bool whole = !each_missing(f, f->level, NULL, NULL);
-
-	jw_obj(w, "level");
-	jw_str(w, "requested", level_name(f->level));
-	jw_str(w, "achieved", whole ? level_name(f->level) : "partial");
 	jw_arr(w, "missing");
 	each_missing(f, f->level, put_missing, w);
 	jw_end_arr(w);
-	if (wish->log)
+}
+
+/* Member "level": how far a session with this wish is confined. */
+static void put_wish_level(struct jw *w, const struct session_store *st,
+			   const struct level_wish *said)
+{
+	struct level_wish wish = wish_of(st, said);
+	struct level_facts f = { st, wish.level, wish.log };
+	bool whole = !each_missing(&f, f.level, NULL, NULL);
+
+	jw_obj(w, "level");
+	jw_str(w, "requested", level_name(f.level));
+	jw_str(w, "achieved", whole ? level_name(f.level) : "partial");
+	put_all_missing(w, &f);
+	if (wish.log)
 		jw_bool(w, "log", true);
 	jw_end_obj(w);
 }
 
-/* Member "level": how far the session is confined. */
-static void put_level(struct jw *w, const struct session *s)
+static void put_session_level(struct jw *w, const struct session *s)
 {
-	struct level_wish wish = wish_of(s->store, &s->setup.level);
-
-	put(w, &(struct level_facts){ s->store, wish.level, wish.log }, &wish);
+	put_wish_level(w, s->store, &s->setup.level);
 }
 
 void store_put_level(const struct session_store *st, struct jw *w)
 {
-	struct level_wish wish = wish_of(st, NULL);
-
-	put(w, &(struct level_facts){ st, wish.level, wish.log }, &wish);
+	put_wish_level(w, st, NULL);
 }
 
 void store_log_level(const struct session_store *st)
@@ -273,9 +279,7 @@ void store_put_levels(const struct session_store *st, struct jw *w)
 		jw_obj(w, NULL);
 		jw_str(w, "name", level_name(f.level));
 		jw_bool(w, "whole", !each_missing(&f, f.level, NULL, NULL));
-		jw_arr(w, "missing");
-		each_missing(&f, f.level, put_missing, w);
-		jw_end_arr(w);
+		put_all_missing(w, &f);
 		jw_end_obj(w);
 	}
 	jw_end_arr(w);
@@ -310,17 +314,12 @@ static void put_level_bounds(const struct session *s, struct proc_bounds *b)
 	b->spaces = s->harness.spaces;
 }
 
-static int check_level(const struct setup_request *r, struct err *e)
-{
-	return session_level_check(r->store, r->have, r->params, e);
-}
-
 const struct session_part level_part = {
 	.name = "level",
-	.put_status = put_level,
+	.put_status = put_session_level,
 	.shut = session_spaces_close,
 	.store_size = sizeof(struct store_level),
 	.store_configure = configure_level,
 	.put_bounds = put_level_bounds,
-	.check_setup = check_level,
+	.check_setup = check_setup_level,
 };

@@ -33,6 +33,3 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 /* That of a session with setup have (NULL: none yet) that is given p. */
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
 			     const struct setup_params *p);
-/* Whether a session with this setup (NULL: none yet) can be given p, before anything changes. */
-int session_level_check(const struct session_store *st, const struct setup *have,
-			const struct setup_params *p, struct err *e);

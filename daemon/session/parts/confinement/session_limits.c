@@ -72,7 +72,7 @@ struct proc_group *session_limits_group(struct session *s)
 	return s->harness.group;
 }
 
-void session_limits_apply(struct session *s)
+static void apply_limits(struct session *s)
 {
 	struct group_limits limits = session_limits_of(s);
 
@@ -102,8 +102,8 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 {
 	struct group_limits limits = store_limits_of(st)->max;
 
-	limits.cpu_weight =
-		CPU_WEIGHT_EVEN; /* what can be asked for: whether it can be had is told, too */
+	/* The report says of a weight whether it can be enforced, only where one is requested. */
+	limits.cpu_weight = CPU_WEIGHT_EVEN;
 	limits_report_put(w, key,
 			  &(struct limits_report){ .limits = &limits,
 						   .groups = proc_host_cgroups(st->procs),
@@ -113,7 +113,7 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 /* --- out of memory ------------------------------------------------------------------------------------------ */
 
 /* How many were killed since the last time. */
-static uint64_t news(struct session *s)
+static uint64_t count_oom_kills(struct session *s)
 {
 	uint64_t kills, n;
 
@@ -127,10 +127,10 @@ static uint64_t news(struct session *s)
 	return n;
 }
 
-void session_limits_watch(struct session *s)
+static void note_oom_kills(struct session *s)
 {
 	JW_BUF(w, b);
-	uint64_t n = news(s), peak;
+	uint64_t n = count_oom_kills(s), peak;
 
 	if (!n || s->turn.oom_events >= OOM_EVENTS_MAX)
 		return;
@@ -146,16 +146,17 @@ void session_limits_watch(struct session *s)
 }
 
 /* It was told already, because a tool call ended in between. */
-static bool was_told(const struct session *s, const struct proc_status *st)
+static bool oom_was_told(const struct session *s, const struct proc_status *st)
 {
 	return !st->exited && st->code == SIGKILL && s->harness.oom_mono &&
 	       clock_mono_ms() - s->harness.oom_mono < OOM_RECENT_MS;
 }
 
 /* Any end counts, not SIGKILL alone: what the kernel chose may be the harness proper beneath a wrapper. */
-bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret)
+static bool explain_oom_exit(struct session *s, const struct proc_status *st,
+			     struct turn_error *ret)
 {
-	bool killed = news(s) || was_told(s, st);
+	bool killed = count_oom_kills(s) || oom_was_told(s, st);
 	uint64_t peak;
 
 	*ret = (struct turn_error){ .cls = "out_of_memory" };
@@ -209,10 +210,10 @@ const struct session_part limits_part = {
 	.shut = close_limits,
 	.store_size = sizeof(struct store_limits),
 	.store_configure = configure_limits,
-	.setup_changed = session_limits_apply,
+	.setup_changed = apply_limits,
 	.open_bounds = open_limits,
 	.put_bounds = put_limits_bounds,
-	.explain_exit = session_limits_killed,
+	.explain_exit = explain_oom_exit,
 	.check_setup = check_limits,
-	.watch = session_limits_watch,
+	.watch = note_oom_kills,
 };

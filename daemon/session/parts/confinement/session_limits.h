@@ -22,9 +22,3 @@ int session_limits_check(const struct session_store *st, const struct setup_para
 struct group_limits session_limits_of(const struct session *s);
 /* The session's group, made when first asked for. */
 struct proc_group *session_limits_group(struct session *s);
-/* As the setup now has them. */
-void session_limits_apply(struct session *s);
-/* Tells what was killed since the last time, if anything was. */
-void session_limits_watch(struct session *s);
-/* The harness has ended unasked, and memory was why: a class of its own for the turn. Else false. */
-bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret);

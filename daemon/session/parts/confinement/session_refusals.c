@@ -70,7 +70,7 @@ static void on_news(void *ctx, uint32_t events _unused_)
 	tell(s, false);
 }
 
-void session_refusals_tell(struct session *s)
+static void tell_refusals(struct session *s, struct session_turn *t _unused_)
 {
 	struct session_refusals *f = refusals_of(s);
 	uint64_t more;
@@ -95,30 +95,18 @@ static void close_refusals(struct session *s)
 	f->record = refusals_unref(f->record);
 }
 
-void session_refusals_open(struct session *s)
+static int open_refusals(struct session *s, struct err *e _unused_)
 {
 	struct session_refusals *f = refusals_of(s);
 
-	if (!session_level_logs(s)) {
+	if (!session_level_logs(s))
 		close_refusals(s);
-		return;
-	}
-	if (f->record)
-		return;
+	if (!session_level_logs(s) || f->record)
+		return 0;
 	f->record = refusals_new();
 	f->news = (struct loop_io){ .fd = refusals_fd(f->record), .fn = on_news, .ctx = s };
 	loop_io_set(s->store->loop, &f->news, EPOLLIN);
-}
-
-static int open_refusals(struct session *s, struct err *e _unused_)
-{
-	session_refusals_open(s);
 	return 0;
-}
-
-static void tell_refusals(struct session *s, struct session_turn *t _unused_)
-{
-	session_refusals_tell(s);
 }
 
 const struct session_part refusals_part = {

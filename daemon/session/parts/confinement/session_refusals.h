@@ -15,9 +15,6 @@
 #include "loop/loop.h"
 #include "session/parts/session_parts.h"
 
-#include <stdbool.h>
-
-struct session;
 struct refusals;
 
 /* State of the part. */
@@ -31,8 +28,3 @@ static inline struct session_refusals *refusals_of(const struct session *s)
 {
 	return s->parts[PART_REFUSALS];
 }
-
-/* Before anything is started for the session: makes the record, or lets it go. */
-void session_refusals_open(struct session *s);
-/* The turn ends. */
-void session_refusals_tell(struct session *s);

@@ -85,9 +85,7 @@ bool session_draft_cancel(struct session *s, const void *ctx);
 
 /* As session_tree_open, of one that is mounted if it has to be. */
 char *session_tree(const struct session *s);
-char *draft_dir(const struct session *s);
 char *draft_base_file(const struct session *s);
-char *draft_view_path(const struct session *s);
 char *draft_copy_path(const struct session *s);
 /* Mounts the overlay, unless it is: of this generation. -errno with e: why it cannot be had. */
 int draft_mount(struct session *s, uint64_t generation, struct err *e);
@@ -110,7 +108,6 @@ char *draft_upper_path(const struct session *s);
 /* A turn is about to begin. False with e: there is more in it than may be. */
 bool session_draft_may_begin(struct session *s, struct err *e);
 /* A turn has ended, its checks as well. */
-struct session_turn;
 void session_draft_note_turn(struct session *s, struct session_turn *t);
 /* A tool call has ended. */
 void session_draft_note_tool(struct session *s, bool ok);

@@ -37,6 +37,13 @@ static int damaged(const struct err *why, struct err *e)
 	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why->msg);
 }
 
+static int check_draft_on(const struct session *s, struct err *e)
+{
+	return session_draft_on(s) ? 0 :
+				     err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
+					     "the session has no draft");
+}
+
 /* What it shows can be read. */
 static int mount_view(struct session *s, struct err *e)
 {
@@ -142,14 +149,13 @@ static int begin_on(struct draft_op *op, struct err *e)
 	return draft_op_run(op, "draft-begin", &job, e);
 }
 
-static int ended_on(struct draft_op *op, struct slice report _unused_, const struct err *failed,
-		    struct err *e)
+static int ended_on(struct draft_op *op, struct slice report _unused_, bool failed,
+		    struct err *e _unused_)
 {
 	struct session *s = op->s;
 	JW_BUF(w, b);
 
 	if (failed) {
-		*e = *failed;
 		draft_remove(s);
 		return -EIO;
 	}
@@ -206,17 +212,14 @@ static int begin_off(struct draft_op *op, struct err *e)
 	return r == 0 ? run_diff(op, e) : r;
 }
 
-static int ended_off(struct draft_op *op, struct slice report, const struct err *failed,
-		     struct err *e)
+static int ended_off(struct draft_op *op, struct slice report, bool failed, struct err *e)
 {
 	uint64_t changes = jobj_uint(report, "changesTotal"),
 		 more = jobj_uint(report, "omittedTotal");
 	struct jw w = JW(&op->answer);
 
-	if (failed) {
-		*e = *failed;
+	if (failed)
 		return -EIO;
-	}
 	if (!changes && !more)
 		return finish_off(op);
 	jw_uint(&w, "changesTotal", changes);
@@ -229,25 +232,20 @@ static int ended_off(struct draft_op *op, struct slice report, const struct err 
 
 int draft_begin_diff(struct draft_op *op, struct err *e)
 {
-	int r;
+	int r = check_draft_on(op->s, e);
 
-	if (!session_draft_on(op->s))
-		return err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
-			       "the session has no draft");
-	r = mount_view(op->s, e);
+	if (r == 0)
+		r = mount_view(op->s, e);
 	return r == 0 ? run_diff(op, e) : r;
 }
 
-static int ended_diff(struct draft_op *op, struct slice report, const struct err *failed,
-		      struct err *e)
+static int ended_diff(struct draft_op *op, struct slice report, bool failed, struct err *e)
 {
 	struct jw w = JW(&op->answer);
 	int r;
 
-	if (failed) {
-		*e = *failed;
+	if (failed)
 		return -EIO;
-	}
 	r = patch_answer_put(&w, op->s, op->patch, report, e);
 	if (r == 0)
 		jw_members(&w, report, "patch");
@@ -261,12 +259,10 @@ static int begin_apply(struct draft_op *op, struct err *e)
 	struct session *s = op->s;
 	JW_BUF(w, job);
 	_cleanup_(freep) char *base = draft_base_file(s);
-	int r;
+	int r = check_draft_on(s, e);
 
-	if (!session_draft_on(s))
-		return err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
-			       "the session has no draft");
-	r = mount_view(s, e);
+	if (r == 0)
+		r = mount_view(s, e);
 	if (r == 0)
 		r = workspaces_begin(&s->store->workspaces, &s->user, s->cwd, base, e);
 	if (r < 0)
@@ -308,8 +304,7 @@ static void applied(struct draft_op *op, uint64_t changes)
 	jw_members(&answer, buf_slice(&b), NULL);
 }
 
-static int ended_apply(struct draft_op *op, struct slice report, const struct err *failed,
-		       struct err *e)
+static int ended_apply(struct draft_op *op, struct slice report, bool failed, struct err *e)
 {
 	struct session *s = op->s;
 	struct jw w = JW(&op->answer);
@@ -319,19 +314,15 @@ static int ended_apply(struct draft_op *op, struct slice report, const struct er
 		op->recovers = true;
 		return recover(op, e);
 	}
-	if (failed && op->recovers) { /* the note stays, for the next daemon */
-		*e = *failed;
+	if (failed && op->recovers) /* the note stays, for the next daemon */
 		return -EIO;
-	}
 	workspaces_end(&s->store->workspaces, s->cwd);
 	now = draft_head_read(s);
 	if (now.generation > op->generation) {
 		applied(op, now.applied);
 		return 0;
 	}
-	if (failed)
-		*e = *failed;
-	else
+	if (!failed)
 		err_set(e, -EIO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
 			"the apply was interrupted and has been undone");
 	jw_raw(&w, "conflicts", jobj_get(report, "conflicts").raw);
@@ -384,9 +375,8 @@ int session_apply_draft(struct session *s, const char *digest, struct slice forc
 	struct draft_op *op;
 	int r = check_idle(s, e);
 
-	if (r == 0 && !session_draft_on(s))
-		r = err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
-			    "the session has no draft");
+	if (r == 0)
+		r = check_draft_on(s, e);
 	if (r < 0)
 		return r;
 	op = draft_op_add(s, &draft_op_apply, done, ctx);
@@ -398,8 +388,7 @@ int session_apply_draft(struct session *s, const char *digest, struct slice forc
 int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct err *e)
 {
 	if (s->state == SESSION_CLOSING || s->store->stopping)
-		return err_set(e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
-			       "the session is being closed");
+		return draft_op_refuse_closing(e);
 	draft_op_add(s, &draft_op_diff, done, ctx);
 	session_draft_go_on(s);
 	return 0;

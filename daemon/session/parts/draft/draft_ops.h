@@ -15,9 +15,8 @@ struct draft_op_kind {
 	bool exclusive; /* no harness may live */
 	/* Holds the claim now. 1: a job goes on; 0: done, with op->answer; -errno with e. */
 	int (*begin)(struct draft_op *op, struct err *e);
-	/* The job has ended; as begin. */
-	int (*ended)(struct draft_op *op, struct slice report, const struct err *failed,
-		     struct err *e);
+	/* The job has ended; as begin. failed: e says why. */
+	int (*ended)(struct draft_op *op, struct slice report, bool failed, struct err *e);
 };
 
 /* Who hears of its end, besides done. */
@@ -51,6 +50,8 @@ struct draft_op *draft_op_add(struct session *s, const struct draft_op_kind *kin
 			      session_set_fn done, void *ctx);
 /* Begins the job of op. job: its own members follow the session's owner. 1, or -errno with e. */
 int draft_op_run(struct draft_op *op, const char *verb, struct buf *job, struct err *e);
+/* SESSION_CLOSING. */
+int draft_op_refuse_closing(struct err *e);
 /* Begins the job that tells what the draft changes. */
 int draft_begin_diff(struct draft_op *op, struct err *e);
 /* Members root, base, uid, gid; with view also view and overlay. Leaves the object open. */

@@ -139,13 +139,13 @@ static void op_end(struct draft_op *op, const struct err *failed)
 static void on_ended(struct inspection *run, struct slice report, const struct err *failed)
 {
 	struct draft_op *op = container_of(run, struct draft_op, run);
-	struct err e = { 0 };
+	struct err e = failed ? *failed : (struct err){ 0 };
 	int r;
 
 	op->runs = false;
 	op->torn = helper_job_torn(run->helper);
 	list_del(&run->link);
-	r = op->kind->ended(op, report, failed, &e);
+	r = op->kind->ended(op, report, failed != NULL, &e);
 	if (r <= 0) {
 		helper_job_free(run->helper);
 		op_end(op, r < 0 ? &e : NULL);
@@ -165,13 +165,18 @@ int draft_op_run(struct draft_op *op, const char *verb, struct buf *job, struct 
 	return r == 0 ? 1 : r;
 }
 
+int draft_op_refuse_closing(struct err *e)
+{
+	return err_set(e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+		       "the session is being closed");
+}
+
 static void on_claimed(void *ctx)
 {
 	struct draft_op *op = ctx;
 	struct err e = { 0 };
 	int r = op->s->state == SESSION_CLOSING || op->s->store->stopping ?
-			err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
-				"the session is being closed") :
+			draft_op_refuse_closing(&e) :
 			op->kind->begin(op, &e);
 
 	if (r <= 0)
@@ -198,8 +203,7 @@ void session_draft_abort(struct session *s)
 {
 	struct err e;
 
-	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
-		"the session is being closed");
+	draft_op_refuse_closing(&e);
 	list_each(op, &draft_of(s)->ops, struct draft_op, link) {
 		if (op->runs)
 			continue;

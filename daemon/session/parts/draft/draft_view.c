@@ -33,7 +33,7 @@ static char *drafts_dir(const struct session_store *st)
 	return file_join(st->state_dir, "drafts");
 }
 
-char *draft_dir(const struct session *s)
+static char *draft_dir(const struct session *s)
 {
 	_cleanup_(freep) char *all = drafts_dir(s->store);
 
@@ -58,7 +58,7 @@ static char *mounts_dir(const struct session *s)
 	return in_dir(s, "at");
 }
 
-char *draft_view_path(const struct session *s)
+static char *draft_view_path(const struct session *s)
 {
 	_cleanup_(freep) char *at = mounts_dir(s);
 
@@ -204,12 +204,9 @@ static int mount_over(struct session *s, const char *layer, struct err *e)
 
 char *draft_upper_path(const struct session *s)
 {
-	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
-	char name[24];
+	_cleanup_(freep) char *dir = draft_dir(s);
 
-	snprintf(name, sizeof(name), "%llu", (unsigned long long)draft_of(s)->generation);
-	layer = file_join(layers, name);
-	return file_join(layer, "upper");
+	return xprintf("%s/layers/%llu/upper", dir, (unsigned long long)draft_of(s)->generation);
 }
 
 int draft_mount(struct session *s, uint64_t generation, struct err *e)

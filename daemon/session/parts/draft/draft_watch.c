@@ -44,10 +44,6 @@ void session_draft_note_tool(struct session *s, bool ok)
 
 /* --- how much ------------------------------------------------------------------------------------------------ */
 
-struct draft_measuring {
-	struct inspection run;
-};
-
 static void put_root(const struct session *s, struct jw *w)
 {
 	_cleanup_(freep) char *root = draft_of(s)->how == DRAFT_COPY ? draft_copy_path(s) :
@@ -83,7 +79,6 @@ static void stop_turn(struct session *s)
 
 static void on_measured(struct inspection *run, struct slice report, const struct err *failed)
 {
-	struct draft_measuring *m = container_of(run, struct draft_measuring, run);
 	struct session *s = run->session;
 
 	draft_of(s)->use.measuring = false;
@@ -95,7 +90,7 @@ static void on_measured(struct inspection *run, struct slice report, const struc
 		draft_of(s)->use.over = draft_of(s)->use.bytes > store_draft_of(s->store)->max;
 	}
 	inspection_done(run); /* and the report with it */
-	free(m);
+	free(run);
 	if (draft_of(s)->use.over && turn_in_harness(s) && !s->store->stopping)
 		stop_turn(s);
 }
@@ -103,7 +98,7 @@ static void on_measured(struct inspection *run, struct slice report, const struc
 static void measure(struct session *s)
 {
 	JW_BUF(w, job);
-	struct draft_measuring *m;
+	struct inspection *run;
 	struct err e = { 0 };
 
 	if (!session_draft_on(s) || draft_of(s)->use.measuring || s->store->stopping ||
@@ -111,11 +106,11 @@ static void measure(struct session *s)
 	    (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted))
 		return;
 	put_root(s, &w);
-	m = new0(struct draft_measuring);
-	draft_of(s)->use.measuring = inspection_start(&m->run, s, "draft-measure", buf_slice(&job),
-						      on_measured, &e) == 0;
+	run = new0(struct inspection);
+	draft_of(s)->use.measuring =
+		inspection_start(run, s, "draft-measure", buf_slice(&job), on_measured, &e) == 0;
 	if (!draft_of(s)->use.measuring)
-		free(m);
+		free(run);
 }
 
 static void on_tick(void *ctx)
@@ -141,15 +136,13 @@ bool session_draft_may_begin(struct session *s, struct err *e)
 
 /* --- the end of a turn ----------------------------------------------------------------------------------------- */
 
-static int ended_ready(struct draft_op *op, struct slice report, const struct err *failed,
-		       struct err *e)
+static int ended_ready(struct draft_op *op, struct slice report, bool failed,
+		       struct err *e _unused_)
 {
 	JW_BUF(w, b);
 
-	if (failed) {
-		*e = *failed;
+	if (failed)
 		return -EIO;
-	}
 	/* What a later turn is writing meanwhile is not this one's; it is looked at when that one ends. */
 	if (op->turn != op->s->turn.count || !jobj_uint(report, "changesTotal"))
 		return 0;
