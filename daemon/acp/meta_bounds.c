@@ -8,7 +8,7 @@
 #include "egress/wire/egress_rules.h"
 #include "json/jstr.h"
 #include "session/parts/check/check.h"
-#include "session/parts/confinement/session_ceiling.h"
+#include "session/parts/confinement/session_level.h"
 #include "tools/builtin/testrun/testrun.h"
 
 #include <errno.h>

@@ -9,8 +9,7 @@
 
 #include "json/jenc.h"
 
-#include "session/parts/bundle/bundle_cut.h"
-#include "session/parts/bundle/bundle_import.h"
+#include "session/parts/bundle/session_bundle.h"
 #include "session/parts/confinement/session_limits.h"
 
 /* --- export --------------------------------------------------------------------------------------------------- */

@@ -293,7 +293,7 @@ const char *session_cwd(const struct session *s);
 /* False: damage on disk has taken what it was made with. It is closed, and can be read and deleted, nothing
  * else; its harness is "unknown", its directory "/". */
 bool session_has_head(const struct session *s);
-/* It was made of a bundle (session/parts/bundle/bundle_import.h): it can be read and deleted, nothing else. */
+/* It was made of a bundle (session/parts/bundle/session_bundle.h): it can be read and deleted, nothing else. */
 bool session_imported(const struct session *s);
 /* SESSION_IMPORTED, if it was. */
 int session_refuse_imported(const struct session *s, struct err *e);

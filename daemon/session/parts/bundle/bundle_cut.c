@@ -7,7 +7,7 @@
  * up to these ends runs in pieces of BUNDLE_PIECE, one per turn of the loop, while the session can
  * append more. Artifacts never change, so a hard link is enough.
  */
-#include "session/parts/bundle/bundle_cut.h"
+#include "session/parts/bundle/session_bundle.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -18,6 +18,7 @@
 #include "session/core/log/transcript.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/model/session_model_internal.h"
 
 #include <errno.h>
@@ -75,12 +76,56 @@ static int create(const struct bundle_cut *c, const char *name)
 
 /* --- what is there at once ----------------------------------------------------------------------------------- */
 
+static bool list_artifact(void *ctx, const struct artifact *a)
+{
+	artifact_describe(ctx, NULL, a);
+	return true;
+}
+
+/* report: acpd-unpack's of the workspace's changes, or empty; its state is a digest of all that differs from the baseline. */
+static void put_session_workspace(struct session *s, struct slice report, struct jw *w)
+{
+	struct slice written = session_provisioned(s);
+
+	jw_obj(w, "workspace");
+	jw_bool(w, "baseline", s->setup.baseline);
+	if (written.n)
+		jw_members(w, written, NULL);
+	jw_raw(w, "state", jobj_get(report, "state").raw);
+	jw_raw(w, "changesTotal", jobj_get(report, "changesTotal").raw);
+	jw_raw(w, "patch", jobj_get(report, "patch").raw);
+	jw_raw(w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
+	jw_end_obj(w);
+}
+
+static void put_session_file(struct session *s, struct slice report, struct buf *b)
+{
+	_cleanup_(buf_done) struct buf status = { 0 };
+	struct jw in = JW(&status), w = JW(b);
+
+	session_put_status(&in, NULL, s);
+	jw_obj(&w, NULL);
+	jw_members(&w, buf_slice(&status), NULL);
+	jw_str(&w, "incarnation", s->store->incarnation);
+	jw_str(&w, "harnessVersion", s->harness.version);
+	jw_obj(&w, "settings");
+	setup_put(&s->setup, &w);
+	jw_end_obj(&w);
+	put_session_workspace(s, report, &w);
+	jw_arr(&w, "artifacts");
+	artifact_each(s, list_artifact, &w);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	buf_putc(b, '\n');
+	session_mask_bytes(s, b);
+}
+
 static int write_session(struct bundle_cut *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(freep) char *path = file_join(c->dir, "session.json");
 
-	bundle_put_session(c->reader.session, buf_slice(&c->report), &b);
+	put_session_file(c->reader.session, buf_slice(&c->report), &b);
 	return b.failed ? -ENOMEM : file_replace(path, b.data, b.len, 0600);
 }
 

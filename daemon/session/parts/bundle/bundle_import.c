@@ -7,7 +7,7 @@
  * artifacts, then the run's files, then the journal. A daemon killed in between leaves files
  * without a journal, which is not a session.
  */
-#include "session/parts/bundle/bundle_import.h"
+#include "session/parts/bundle/session_bundle.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

@@ -30,6 +30,3 @@ void bundle_room_drop(struct session_store *st, const char *dir);
 int bundle_room_failed(int r, struct err *e);
 /* <state>/runs/<id>/<name>; the caller frees. name NULL: the directory. */
 char *run_path(const struct session_store *st, const char *id, const char *name);
-
-/* bundle_session.c: session.json. report: acpd-unpack's of the workspace's changes, or empty. */
-void bundle_put_session(struct session *s, struct slice report, struct buf *b);

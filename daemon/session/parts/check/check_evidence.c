@@ -6,8 +6,6 @@
  * escaped in JSON, so the result fits into a ledger record for any text. It starts at a UTF-8
  * character.
  */
-#include "session/parts/check/check_evidence.h"
-
 #include "session/parts/check/check_internal.h"
 
 #include "base/limits.h"

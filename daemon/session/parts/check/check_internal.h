@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "digest/digest.h"
 #include "loop/loop.h"
 #include "session/core/turn/span.h"
 #include "session/parts/check/check.h"
-#include "session/parts/check/check_evidence.h"
 
 enum check_kind { CHECK_COMMAND, CHECK_TESTS, CHECK_PATHS, CHECK_DIFF_SIZE, CHECK_KIND_MAX };
 
@@ -39,6 +39,36 @@ extern const char *const check_limit_names[CHECK_LIMIT_MAX];
 
 struct check_process;
 
+/* One stream's end. */
+struct check_text {
+	struct buf text;  /* decoded */
+	uint64_t dropped; /* bytes before it that are not kept, as far as that is known */
+	bool cut;	  /* there were some */
+};
+
+struct check_evidence {
+	bool ok;
+	bool ended, by_signal; /* it ran to an end: its exit code is known, or its signal */
+	int64_t exit_code;
+	char signal[24];
+	uint64_t ms, left;	    /* left: processes that it had left running */
+	struct check_text out, err; /* of tests: out has both streams */
+	bool tests;		    /* the counts are known */
+	bool partial;
+	int64_t passed, failed, skipped;
+	struct buf failures; /* raw elements {name, suite?, message?} */
+	unsigned nfailures;
+	uint64_t more_failures;
+	bool compared;	    /* it is known what the check has changed in the workspace */
+	struct buf changed; /* raw strings: paths, as far as there is room */
+	uint64_t changed_total;
+	bool judged;	      /* paths, diffSize: these are known */
+	struct buf offending; /* raw strings */
+	uint64_t offending_total;
+	int64_t counts[4]; /* enum check_limit; -1: not counted */
+	struct err error;  /* why it was not run, or not to its end; reason "": it was */
+};
+
 /* What the workspace was like when it was last looked at. */
 struct check_state {
 	bool known;
@@ -66,6 +96,13 @@ struct check_run {
 	check_done_fn done;
 	void *ctx;
 };
+
+/* check_evidence.c: the bounded JSON of a result. Text comes from the sandbox; it is masked whole before it is cut, so that
+ * no part of a secret is left at a cut. A cut counts bytes of JSON, so many results fit into a record of the ledger. */
+void check_evidence_done(struct check_evidence *v);
+/* Members of a result. */
+void check_evidence_put(const struct session *s, const struct check_spec *c,
+			struct check_evidence *v, struct jw *w);
 
 /* check_changes.c: what has changed in the workspace. */
 /* The run has a baseline to compare with. */

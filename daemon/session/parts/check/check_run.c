@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/parts/check/session_check_internal.h"
+#include "session/parts/check/turn_proof.h"
 #include "session/parts/trace/session_spans.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "json/jstr.h"
 #include "session/core/session_states.h"
 #include "session/core/redact/redact_internal.h"
-#include "session/parts/check/session_check_internal.h"
+#include "session/parts/check/turn_proof.h"
 
 void turn_proof_done(struct turn_proof *p)
 {

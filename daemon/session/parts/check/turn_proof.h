@@ -47,6 +47,22 @@ static inline struct turn_proof *proof_of(const struct session_turn *t)
 
 void turn_proof_done(struct turn_proof *p);
 
+/* State of the part. A session has one run of checks at a time. It frees itself when it has ended; a session that is
+ * closed waits for that. */
+struct session_checks {
+	struct check_run *run;
+	/* While the journal is read: the turn that another attempt was to follow (first 0: none). */
+	struct turn_proof recalled;
+};
+
+static inline struct session_checks *checks_of(const struct session *s)
+{
+	return s->parts[PART_CHECK];
+}
+
+/* The session is closed, or the daemon ends: the run is cancelled. */
+void session_checks_abort(struct session *s);
+
 /* Hooks of the part (session_part.h). */
 void turn_proof_queued(struct session_turn *t, const struct prompt_params *p);
 void turn_proof_begin(const struct session *s, struct session_turn *t);

@@ -1,6 +1,11 @@
-#include "session/parts/confinement/session_ceiling.h"
-
+/*
+ * session_ceiling.c - compares a request with the ceiling of a token that is limited to its session.
+ *
+ * Each of level, network and limits must be within what the session has, or within what the token names beyond that.
+ */
 #include "session/parts/confinement/session_level.h"
+
+#include "egress/wire/egress_rules.h"
 #include "session/parts/confinement/session_limits.h"
 #include "session/core/session_internal.h"
 #include "session/parts/network/session_network.h"

@@ -15,6 +15,7 @@
 #include "session/core/harness/setup.h"
 
 struct confinement;
+struct egress_rules;
 struct session;
 struct session_store;
 struct jw;
@@ -33,3 +34,17 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 /* That of a session with setup have (NULL: none yet) that is given p. */
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
 			     const struct setup_params *p);
+
+/*
+ * session_ceiling.c: what a client may ask of a session whose token is limited to it: at most what the session has, or what
+ * the token says beyond that. Members that the token does not name: nothing beyond what the session has.
+ */
+struct session_ceiling {
+	struct level_wish level;
+	struct egress_rules *network; /* NULL: it does not name one */
+	struct group_limits limits;
+};
+
+/* LEVEL_NOT_ALLOWED, FIELD_OUT_OF_RANGE; members of p have been checked. */
+int session_ceiling_check(const struct session *s, const struct setup_params *p,
+			  const struct session_ceiling *c, struct err *e);

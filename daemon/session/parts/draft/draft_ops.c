@@ -7,7 +7,7 @@
 #include "session/parts/confinement/session_spaces.h"
 #include "session/parts/workspace/patch_answer.h"
 #include "session/core/session_paths.h"
-#include "session/parts/check/session_check_internal.h"
+#include "session/parts/check/turn_proof.h"
 #include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/parts/check/session_check_internal.h"
+#include "session/parts/check/turn_proof.h"
 #include "session/core/redact/redact_internal.h"
 
 #include <errno.h>

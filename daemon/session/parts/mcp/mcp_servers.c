@@ -3,6 +3,9 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/users/session_user.h"
+#include "session/parts/network/session_network.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
@@ -79,10 +82,9 @@ int mcp_servers_open(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	free(mcp_of(s)->given);
-	mcp_of(s)->given = buf_len(&b)		? xstrndup(b.data, b.len) :
-			   ops			? NULL :
-			   s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
-						  NULL;
+	mcp_of(s)->given = buf_len(&b) ? xstrndup(b.data, b.len) :
+			   ops	       ? NULL :
+					 xstrdup(s->setup.mcp_servers);
 	return 0;
 }
 
