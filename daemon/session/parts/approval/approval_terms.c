@@ -34,7 +34,7 @@ static const struct jfield terms_fields[] = {
 	JF_END,
 };
 
-static bool find_kind(const char *word, enum answer_kind *ret)
+static bool find_answer_kind(const char *word, enum answer_kind *ret)
 {
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
 		if (strcmp(words[i], word) == 0) {
@@ -56,7 +56,7 @@ int approval_terms_parse(struct slice raw, struct approval_terms *ret, struct er
 	if (r < 0)
 		return r;
 	ret->timeout_ms = (uint64_t)a.timeout_ms;
-	if (a.fallback && !find_kind(a.fallback, &ret->fallback))
+	if (a.fallback && !find_answer_kind(a.fallback, &ret->fallback))
 		r = err_field(e, AT "default", "FIELD_INVALID",
 			      AT "default must be reject, allow or cancel");
 	jdec_free(terms_fields, &a);
@@ -83,7 +83,7 @@ void approval_terms_load(struct slice object, struct approval_terms *ret)
 		return;
 	ret->timeout_ms = MIN(jobj_uint(object, "timeoutMs"), (uint64_t)APPROVAL_TIMEOUT_MAX_MS);
 	if (jstr_decode(jobj_get(object, "default"), WORD_MAX, &word) == 0)
-		(void)find_kind(word, &ret->fallback);
+		(void)find_answer_kind(word, &ret->fallback);
 }
 
 bool approval_terms_replace(struct approval_terms *have, const struct approval_terms *want)

@@ -24,7 +24,7 @@
 /* --- the list ------------------------------------------------------------------------------------------------------ */
 
 /* Masked again: what was learnt to be secret since it was asked is hidden here, too. */
-static void put_request(struct jw *w, const struct session_question *a)
+static void put_question_request(struct jw *w, const struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice params = slice_of(a->params);
@@ -46,7 +46,7 @@ static void put_approval(struct jw *w, const struct session_question *a)
 	jw_str(w, "sessionId", a->session->id);
 	jw_uint(w, "turn", session_running(a->session));
 	jw_str(w, "kind", a->elicitation ? "elicitation" : "permission");
-	put_request(w, a);
+	put_question_request(w, a);
 	jw_str(w, "askedAt", clock_iso(a->asked_ms, when));
 	if (a->timer.due)
 		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
@@ -79,8 +79,8 @@ static int parse_cursor(const char *cursor, struct approval_place *ret, struct e
 }
 
 /* False: the page is full. */
-static bool put_session(struct jw *w, size_t begun, const struct session *s,
-			struct approval_place *at)
+static bool put_session_questions(struct jw *w, size_t begun, const struct session *s,
+				  struct approval_place *at)
 {
 	uint64_t after = s->number == at->session ? at->question : 0;
 
@@ -114,7 +114,7 @@ int approvals_put(struct session_store *st, const struct approval_query *q, stru
 	list_each(s, &st->sessions, struct session, link)
 		if (whole && s->number >= at.session && (!only || s == only) &&
 		    grant_sees(q->grant, s->id))
-			whole = put_session(w, begun, s, &at);
+			whole = put_session_questions(w, begun, s, &at);
 	jw_end_arr(w);
 	snprintf(cursor, sizeof(cursor), "after-%llu-%llu", (unsigned long long)at.session,
 		 (unsigned long long)at.question);
@@ -130,7 +130,7 @@ int approval_unknown(struct err *e)
 	return err_field(e, "id", "APPROVAL_UNKNOWN", "there is no such question, nor was there");
 }
 
-static int answered(const struct session *s, uint64_t no, struct buf *ret, struct err *e)
+static int refuse_answered(const struct session *s, uint64_t no, struct buf *ret, struct err *e)
 {
 	const struct answered_question *who = question_answered(s, no);
 	struct jw w = JW(ret);
@@ -153,8 +153,8 @@ char *approval_session(const char *id)
 }
 
 /* SESSION:NUMBER. */
-static int find(struct session_store *st, const char *id, struct session_question **ret,
-		struct buf *who, struct err *e)
+static int find_question(struct session_store *st, const char *id, struct session_question **ret,
+			 struct buf *who, struct err *e)
 {
 	const char *colon = strrchr(id, ':');
 	_cleanup_(freep) char *session = approval_session(id);
@@ -165,76 +165,77 @@ static int find(struct session_store *st, const char *id, struct session_questio
 	    no > approval_of(s)->last)
 		return approval_unknown(e);
 	*ret = question_find(s, no);
-	return *ret ? 0 : answered(s, no, who, e);
+	return *ret ? 0 : refuse_answered(s, no, who, e);
 }
 
-static int wrong(struct err *e, const char *field, const char *why)
+static int reply_invalid(struct err *e, const char *field, const char *why)
 {
 	return err_field(e, field, "FIELD_INVALID", "%s: %s", field, why);
 }
 
-static int choose(const struct session_question *a, const struct approval_reply *r, struct buf *ret,
-		  struct err *e)
+static int reply_option(const struct session_question *a, const struct approval_reply *r,
+			struct buf *ret, struct err *e)
 {
 	struct slice id = option_named(a, r->option_id);
 
 	if (!id.n)
-		return wrong(e, "optionId", "this option is not offered");
+		return reply_invalid(e, "optionId", "this option is not offered");
 	answer_put_option(id, ret);
 	return 0;
 }
 
-static int take_outcome(const struct session_question *a, const struct approval_reply *r,
-			struct buf *ret, struct err *e)
+static int reply_outcome(const struct session_question *a, const struct approval_reply *r,
+			 struct buf *ret, struct err *e)
 {
 	struct jw w = JW(ret);
 
 	jw_object(&w, NULL, JW_RAW("outcome", r->outcome));
 	if (answer_fits(a, buf_slice(ret)))
 		return 0;
-	return wrong(e, "outcome",
-		     "must be {outcome: cancelled}, or selected with an optionId that is offered");
+	return reply_invalid(
+		e, "outcome",
+		"must be {outcome: cancelled}, or selected with an optionId that is offered");
 }
 
-static int permit(const struct session_question *a, const struct approval_reply *r, struct buf *ret,
-		  struct err *e)
+static int reply_permission(const struct session_question *a, const struct approval_reply *r,
+			    struct buf *ret, struct err *e)
 {
 	if (r->action || r->content.n)
-		return wrong(e, r->action ? "action" : "content",
-			     "a permission is answered by optionId or outcome");
+		return reply_invalid(e, r->action ? "action" : "content",
+				     "a permission is answered by optionId or outcome");
 	if (r->option_id && r->outcome.n)
-		return wrong(e, "outcome", "there is an optionId, too");
+		return reply_invalid(e, "outcome", "there is an optionId, too");
 	if (r->option_id)
-		return choose(a, r, ret, e);
+		return reply_option(a, r, ret, e);
 	if (r->outcome.n)
-		return take_outcome(a, r, ret, e);
+		return reply_outcome(a, r, ret, e);
 	return err_field(e, "optionId", "FIELD_MISSING", "optionId or outcome is required");
 }
 
-static int fill_in(const struct session_question *a, const struct approval_reply *r,
-		   struct buf *ret, struct err *e)
+static int reply_elicitation(const struct session_question *a, const struct approval_reply *r,
+			     struct buf *ret, struct err *e)
 {
 	struct jw w = JW(ret);
 
 	if (r->option_id || r->outcome.n)
-		return wrong(e, r->option_id ? "optionId" : "outcome",
-			     "an elicitation is answered by action and content");
+		return reply_invalid(e, r->option_id ? "optionId" : "outcome",
+				     "an elicitation is answered by action and content");
 	if (!r->action)
 		return err_field(e, "action", "FIELD_MISSING", "action is required");
 	jw_object(&w, NULL, JW_STR("action", r->action), JW_RAW("content", r->content));
 	if (!answer_fits(a, buf_slice(ret)))
-		return wrong(e, "action", "must be accept, decline or cancel");
+		return reply_invalid(e, "action", "must be accept, decline or cancel");
 	if (r->content.n && strcmp(r->action, "accept") != 0)
-		return wrong(e, "content", "only what is accepted has a content");
+		return reply_invalid(e, "content", "only what is accepted has a content");
 	return 0;
 }
 
-static int read_by(const char *by, enum answered_by *ret, struct err *e)
+static int parse_answered_by(const char *by, enum answered_by *ret, struct err *e)
 {
 	*ret = by && strcmp(by, "human") == 0 ? BY_HUMAN : BY_CLIENT;
 	return !by || *ret == BY_HUMAN || strcmp(by, "client") == 0 ?
 		       0 :
-		       wrong(e, "by", "must be client or human");
+		       reply_invalid(e, "by", "must be client or human");
 }
 
 int approval_answer(struct session_store *st, const char *id, const struct approval_reply *reply,
@@ -242,13 +243,14 @@ int approval_answer(struct session_store *st, const char *id, const struct appro
 {
 	struct session_question *a = NULL;
 	enum answered_by by;
-	int r = read_by(reply->by, &by, e);
+	int r = parse_answered_by(reply->by, &by, e);
 
 	if (r == 0)
-		r = find(st, id, &a, ret, e);
+		r = find_question(st, id, &a, ret, e);
 	if (!a)
 		return r;
-	r = a->elicitation ? fill_in(a, reply, ret, e) : permit(a, reply, ret, e);
+	r = a->elicitation ? reply_elicitation(a, reply, ret, e) :
+			     reply_permission(a, reply, ret, e);
 	if (r == 0)
 		question_settle(a, buf_slice(ret), by, via);
 	return r;

@@ -26,21 +26,21 @@ struct slice question_params(const struct session_question *a)
 
 /* --- its events ------------------------------------------------------------------------------------------------ */
 
-static void put_question(struct jw *w, const struct session_question *a)
+static void put_question_head(struct jw *w, const struct session_question *a)
 {
 	jw_str(w, "kind", "ask_approval");
 	jw_uint(w, "ask", a->no);
 	jw_bool(w, "elicitation", a->elicitation);
 }
 
-static void put_asked(struct jw *w, const struct session_question *a)
+static void put_question_asked(struct jw *w, const struct session_question *a)
 {
 	static const char *const of_elicitation[] = { "message", "mode", "requestedSchema", "url",
 						      "elicitationId" };
 	struct slice params = slice_of(a->params), call = jobj_get(params, "toolCall").raw;
 	char when[CLOCK_ISO_SIZE];
 
-	put_question(w, a);
+	put_question_head(w, a);
 	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
 	jw_raw(w, "title", jobj_get(call, "title").raw);
 	jw_raw(w, "options", jobj_get(params, "options").raw);
@@ -56,7 +56,7 @@ static void note_question(struct session_question *a)
 {
 	JW_BUF(w, b);
 
-	put_asked(&w, a);
+	put_question_asked(&w, a);
 	event_note(a->session, EVENT_ASK, buf_slice(&b));
 }
 
@@ -79,7 +79,7 @@ static void tell_question(struct session_question *a)
 	left_out = bucket_left_out(told);
 	question_put_id(&w, a);
 	jw_uint(&w, "turn", session_running(a->session));
-	put_asked(&w, a);
+	put_question_asked(&w, a);
 	if (left_out)
 		jw_uint(&w, "leftOut", left_out);
 	event_webhook(a->session, WEBHOOK_QUESTION_OPEN, NULL, buf_slice(&b));
@@ -90,7 +90,7 @@ void question_note_answer(const struct session_question *a, struct slice answer,
 {
 	JW_BUF(w, b);
 
-	put_question(&w, a);
+	put_question_head(&w, a);
 	jw_raw(&w, "answer", answer);
 	jw_str(&w, "by", answered_by_word(by));
 	if (answered_by_detail(by))
@@ -162,7 +162,7 @@ void question_settle_as(struct session_question *a, enum answer_kind kind, enum 
 /* --- the beginning ---------------------------------------------------------------------------------------------- */
 
 /* The question is about a call that clients know by another id. */
-static void name_call(struct session_question *a, struct slice id)
+static void question_name_call(struct session_question *a, struct slice id)
 {
 	JW_BUF(w, b);
 	struct slice params = slice_of(a->params);
@@ -182,7 +182,7 @@ static void name_call(struct session_question *a, struct slice id)
 
 /* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool
  * call. */
-static char *client_params(struct session *s, struct slice params)
+static char *question_client_params(struct session *s, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
 	struct jw w = JW(&b);
@@ -231,7 +231,7 @@ static struct session_question *question_of(struct session *s, struct slice para
 	a->asked_ms = clock_real_ms();
 	question_span_begin(s, a);
 	a->fallback = s->setup.approvals.fallback;
-	a->params = client_params(s, params);
+	a->params = question_client_params(s, params);
 	activity_note(s);
 	return a;
 }
@@ -252,8 +252,9 @@ static bool question_announce(struct session_question *a)
 	}
 	turn_output(s->turn.current);
 	if (!a->elicitation)
-		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
-						a->answered ? CALL_OURS : CALL_ASKED));
+		question_name_call(
+			a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
+					      a->answered ? CALL_OURS : CALL_ASKED));
 	question_arm(a);
 	note_question(a);
 	return true;

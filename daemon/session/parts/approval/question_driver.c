@@ -15,7 +15,7 @@
 #include "session/parts/approval/approval_internal.h"
 
 /* Only in a mode that the client announced. */
-static bool may_elicit(const struct session_question *a, const struct watcher *w)
+static bool watcher_can_elicit(const struct session_question *a, const struct watcher *w)
 {
 	struct jval mode = jobj_get(slice_of(a->params), "mode");
 
@@ -28,7 +28,7 @@ static void question_show(struct session_question *a, struct watcher *w)
 {
 	if (!a->timed)
 		loop_timer_cancel(&a->timer);
-	if (a->elicitation && !may_elicit(a, w)) {
+	if (a->elicitation && !watcher_can_elicit(a, w)) {
 		question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "unsupported");
 		return;
 	}
@@ -36,7 +36,7 @@ static void question_show(struct session_question *a, struct watcher *w)
 	w->ops->ask(w->ctx, a);
 }
 
-static void on_time_up(void *ctx)
+static void on_question_time_up(void *ctx)
 {
 	struct session_question *a = ctx;
 
@@ -56,8 +56,8 @@ void question_arm(struct session_question *a)
 
 	a->timed = s->setup.approvals.timeout_ms != 0;
 	if (a->timed)
-		loop_timer_set(s->store->loop, &a->timer, s->setup.approvals.timeout_ms, on_time_up,
-			       a);
+		loop_timer_set(s->store->loop, &a->timer, s->setup.approvals.timeout_ms,
+			       on_question_time_up, a);
 }
 
 uint64_t question_expires_ms(const struct session_question *a)
@@ -74,7 +74,8 @@ static void question_hold(struct session_question *a)
 	a->shown_to = NULL;
 	if (!a->timed && s->when_detached != DETACHED_HOLD)
 		loop_timer_set(s->store->loop, &a->timer,
-			       store_approval_of(s->store)->timeout * 1000ul, on_time_up, a);
+			       store_approval_of(s->store)->timeout * 1000ul, on_question_time_up,
+			       a);
 }
 
 void question_put(struct session_question *a)

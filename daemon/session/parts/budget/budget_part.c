@@ -45,7 +45,7 @@ static int setup_refuse_steps(const struct harness_def *def, const char *prefix,
 			 field, def->id);
 }
 
-static int check_budgets(const struct setup_request *r, struct err *e)
+static int check_setup_budgets(const struct setup_request *r, struct err *e)
 {
 	static const struct setup none;
 	const struct harness_def *def = r->harness;
@@ -62,7 +62,8 @@ static int check_budgets(const struct setup_request *r, struct err *e)
 		e);
 }
 
-static int check_prompt(const struct session *s, const struct prompt_params *p, struct err *e)
+static int check_prompt_budget(const struct session *s, const struct prompt_params *p,
+			       struct err *e)
 {
 	if (p->budget && p->budget->has & 1u << BUDGET_STEPS &&
 	    !setup_counts_calls(s->def, &s->setup))
@@ -99,7 +100,7 @@ static int start_budget(struct session *s, struct session_turn *t _unused_)
 	return 0;
 }
 
-static void put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at)
+static void put_budget_end(const struct session_turn *t, struct jw *w, enum turn_end_place at)
 {
 	if (at == END_ANSWER || at == END_KEPT || at == END_EVENT)
 		turn_budget_put_end(t, w);
@@ -107,7 +108,7 @@ static void put_end(const struct session_turn *t, struct jw *w, enum turn_end_pl
 		budget_stop_put(&turn_budget_of(t)->trip, w);
 }
 
-static const char *stop_reason(const struct session_turn *t)
+static const char *budget_stop_reason(const struct session_turn *t)
 {
 	const struct budget_stop *trip = &turn_budget_of(t)->trip;
 
@@ -132,7 +133,7 @@ static void free_turn_budget(struct session_turn *t)
 	free(turn_budget_of(t)->of_prompt);
 }
 
-static void put_work(const struct session *s, struct store_work *ret)
+static void put_budget_work(const struct session *s, struct store_work *ret)
 {
 	deadline_note(&ret->next, "turnSeconds", turn_budget_due(s), s->id);
 }
@@ -141,19 +142,19 @@ const struct session_part budget_part = {
 	.name = "budget",
 	.size = sizeof(struct session_budget),
 	.create = create_budget,
-	.check_setup = check_budgets,
-	.put_work = put_work,
+	.check_setup = check_setup_budgets,
+	.put_work = put_budget_work,
 	.put_use = turn_budget_put,
 	.drop = drop_budget,
 	.turn_size = sizeof(struct turn_budget),
-	.check_prompt = check_prompt,
+	.check_prompt = check_prompt_budget,
 	.turn_queued = queue_budget,
 	.turn_start = start_budget,
-	.put_end = put_end,
+	.put_end = put_budget_end,
 	.output_told = turn_budget_check,
 	.tool_call_announced = served_calls_announced,
 	.tool_calls_left = served_calls_leave_turn,
-	.stop_reason = stop_reason,
+	.stop_reason = budget_stop_reason,
 	.turn_closing = turn_budget_end,
 	.turn_copy = copy_budget,
 	.turn_load = load_budget,

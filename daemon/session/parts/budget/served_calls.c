@@ -21,7 +21,7 @@ struct served_call {
 	bool over, beyond;
 };
 
-static bool bounded(const struct session *s)
+static bool tool_calls_limited(const struct session *s)
 {
 	return turn_budget_calls_left(s, NULL) >= 0;
 }
@@ -53,7 +53,7 @@ static void served_let_go(struct served_call *c)
 		served_free(c);
 }
 
-static void await(struct served_call *c, const char *name)
+static void served_await(struct served_call *c, const char *name)
 {
 	if (budget_of(c->session)->nserved <= SESSION_CALLS_MAX)
 		c->awaited = xstrdup(name);
@@ -116,7 +116,7 @@ static struct turn_tool_call *find_announced(const struct session *s, const char
 
 /* One that no turn has is the session's, at once. Of those beyond a budget, which do not run, one counts: the turn ends
  * by it. */
-static void count(struct session *s, struct session_turn *t)
+static void count_tool_call(struct session *s, struct session_turn *t)
 {
 	if (!turn_budget_calls_kept(s))
 		return;
@@ -144,7 +144,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 
 	if (!t || word == CALL_OURS)
 		return;
-	if (!bounded(s)) {
+	if (!tool_calls_limited(s)) {
 		t->account.tool_calls++;
 		return;
 	}
@@ -157,7 +157,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 		served_let_go(passed);
 		return;
 	}
-	count(s, t);
+	count_tool_call(s, t);
 	c->room = turn_budget_calls_kept(s) ? CALL_WITHIN : CALL_BEYOND;
 	turn_budget_of(t)->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
 }
@@ -176,7 +176,7 @@ bool served_calls_at_work(const struct session *s)
 /* --- passing ---------------------------------------------------------------------------------------------------------- */
 
 /* A call too many of the harness counts as one that was announced does; its announcement may follow. */
-static void refuse(struct session *s, struct session_turn *t, const char *name)
+static void served_refuse(struct session *s, struct session_turn *t, const char *name)
 {
 	struct served_call *c;
 
@@ -184,15 +184,15 @@ static void refuse(struct session *s, struct session_turn *t, const char *name)
 		return;
 	c = served_new(s, t);
 	c->over = c->beyond = true;
-	await(c, name);
+	served_await(c, name);
 	served_let_go(c);
-	count(s, t);
+	count_tool_call(s, t);
 	turn_budget_refused(s);
 }
 
 static struct served_call *begin_outside(struct session *s, struct session_turn *t)
 {
-	count(s, t);
+	count_tool_call(s, t);
 	turn_budget_warn(s);
 	if (t)
 		t->outside = true;
@@ -203,10 +203,10 @@ static struct served_call *begin_own(struct session *s, struct session_turn *t, 
 {
 	struct served_call *c = served_new(s, t);
 
-	count(s, t);
+	count_tool_call(s, t);
 	turn_budget_warn(s);
 	if (t)
-		await(c, name);
+		served_await(c, name);
 	return c;
 }
 
@@ -239,7 +239,7 @@ struct served_call *served_call_begin(struct session *s, const char *server, con
 		return begin_announced(s, announced);
 	if (left > 0)
 		return begin_own(s, t, name);
-	refuse(s, t, name);
+	served_refuse(s, t, name);
 	return NULL;
 }
 

@@ -126,7 +126,7 @@ static void put_stop(const struct budget_stop *t, struct jw *w)
 	budget_put_amount(w, "used", t->kind, t->used);
 }
 
-static void warn(struct session *s, const struct budget_stop *of)
+static void warn_of_budget(struct session *s, const struct budget_stop *of)
 {
 	JW_BUF(w, b);
 
@@ -158,7 +158,7 @@ void turn_budget_warn(struct session *s)
 		while ((kind = budget_warning(u.b, &u.used, told_of(s, t, u.scope))) >= 0) {
 			struct budget_stop of = stop_by(&u, kind);
 
-			warn(s, &of);
+			warn_of_budget(s, &of);
 		}
 	}
 }
@@ -217,7 +217,7 @@ static void stop_by_tool_call(struct session *s, const struct budget_stop *why)
 		turn_budget_stop(s, why);
 }
 
-static void check(struct session *s, unsigned which)
+static void check_stops(struct session *s, unsigned which)
 {
 	struct session_turn *t = s->turn.current;
 	struct budget_stop why;
@@ -237,14 +237,12 @@ static void check(struct session *s, unsigned which)
  * still says and does after the last one is allowed. */
 void turn_budget_check(struct session *s)
 {
-	if (turn_budget_limited(s)) /* asked with every update */
-		check(s,
-		      PARTS_FIRST(meters_calls, s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
+	check_stops(s, session_metered(s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
 }
 
 void turn_budget_check_calls(struct session *s)
 {
-	check(s, BUDGETS_OF_CALLS);
+	check_stops(s, BUDGETS_OF_CALLS);
 }
 
 enum budget_room turn_budget_room(const struct session *s,
@@ -288,7 +286,7 @@ static uint64_t time_left(struct session *s, struct session_turn *t)
 	return left;
 }
 
-static void on_time(void *ctx);
+static void on_budget_time(void *ctx);
 
 static void set_clock(struct session *s)
 {
@@ -296,10 +294,10 @@ static void set_clock(struct session *s)
 
 	if (left)
 		loop_timer_set(s->store->loop, &budget_of(s)->timer,
-			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_time, s);
+			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_budget_time, s);
 }
 
-static void on_time(void *ctx)
+static void on_budget_time(void *ctx)
 {
 	struct session *s = ctx;
 

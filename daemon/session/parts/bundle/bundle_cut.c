@@ -52,21 +52,21 @@ struct bundle_cut {
 	const char *calls_stopped; /* why they are not all recorded; NULL: they are */
 };
 
-static void finish(struct bundle_cut *c, const struct err *e)
+static void cut_finish(struct bundle_cut *c, const struct err *e)
 {
 	loop_timer_cancel(&c->timer);
 	c->done(c->ctx, e);
 }
 
-static void failed(struct bundle_cut *c, int r)
+static void cut_fail(struct bundle_cut *c, int r)
 {
 	struct err e = { 0 };
 
 	bundle_room_failed(r, &e);
-	finish(c, &e);
+	cut_finish(c, &e);
 }
 
-static int create(const struct bundle_cut *c, const char *name)
+static int cut_create_file(const struct bundle_cut *c, const char *name)
 {
 	_cleanup_(freep) char *path = file_join(c->dir, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -76,7 +76,7 @@ static int create(const struct bundle_cut *c, const char *name)
 
 /* --- what is there at once ----------------------------------------------------------------------------------- */
 
-static bool list_artifact(void *ctx, const struct artifact *a)
+static bool cut_list_artifact(void *ctx, const struct artifact *a)
 {
 	artifact_describe(ctx, NULL, a);
 	return true;
@@ -113,7 +113,7 @@ static void put_session_file(struct session *s, struct slice report, struct buf 
 	jw_end_obj(&w);
 	put_session_workspace(s, report, &w);
 	jw_arr(&w, "artifacts");
-	artifact_each(s, list_artifact, &w);
+	artifact_each(s, cut_list_artifact, &w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	buf_putc(b, '\n');
@@ -202,7 +202,7 @@ static int open_calls(struct bundle_cut *c)
 	c->calls.from = open(from, O_RDONLY | O_CLOEXEC);
 	if (c->calls.from < 0)
 		return errno == ENOENT ? 0 : -errno;
-	c->calls.to = create(c, "model/calls.ndjson");
+	c->calls.to = cut_create_file(c, "model/calls.ndjson");
 	if (c->calls.to < 0)
 		return c->calls.to;
 	if (fstat(c->calls.from, &sb) < 0)
@@ -216,13 +216,13 @@ static int open_calls(struct bundle_cut *c)
 
 static int open_files(struct bundle_cut *c)
 {
-	c->events = create(c, "events.ndjson");
+	c->events = cut_create_file(c, "events.ndjson");
 	if (c->events < 0)
 		return c->events;
-	c->journal = create(c, "journal.ndjson");
+	c->journal = cut_create_file(c, "journal.ndjson");
 	if (c->journal < 0 || c->imported)
 		return MIN(c->journal, 0);
-	c->usage = create(c, "usage.ndjson");
+	c->usage = cut_create_file(c, "usage.ndjson");
 	return MIN(c->usage, 0);
 }
 
@@ -244,7 +244,7 @@ static int take_moment(struct bundle_cut *c)
 
 /* --- what is written piece by piece --------------------------------------------------------------------------- */
 
-static bool put_event(void *ctx, const struct evlog_entry *e)
+static bool cut_put_event(void *ctx, const struct evlog_entry *e)
 {
 	struct bundle_cut *c = ctx;
 	struct journal_record rec = { .seq = e->seq, .time_ms = e->time_ms, .value = e->frame };
@@ -257,7 +257,7 @@ static bool put_event(void *ctx, const struct evlog_entry *e)
 	return true;
 }
 
-static bool put_gap(void *ctx, const struct evlog_gap *g)
+static bool cut_put_gap(void *ctx, const struct evlog_gap *g)
 {
 	struct bundle_cut *c = ctx;
 
@@ -279,7 +279,7 @@ static int write_piece(int fd, struct buf *b)
 /* Each of these: 1 there is more, 0 it is whole, or -errno. */
 static int more_events(struct bundle_cut *c)
 {
-	const struct watcher_sink sink = { put_event, put_gap, c };
+	const struct watcher_sink sink = { cut_put_event, cut_put_gap, c };
 	uint64_t next = c->reader.next;
 	int r = next > c->until ? 0 : reader_pump(&c->reader, &sink);
 
@@ -295,7 +295,7 @@ static int more_events(struct bundle_cut *c)
 }
 
 /* Of a turn that runs only its calls have been told. */
-static bool belongs(const struct bundle_cut *c, struct slice line)
+static bool usage_belongs(const struct bundle_cut *c, struct slice line)
 {
 	if (!jstr_is(jobj_get(line, "sessionId"), c->id))
 		return false;
@@ -311,7 +311,7 @@ static bool put_usage(void *ctx, uint64_t n, struct slice line)
 		return false;
 	c->usage_next = n;
 	c->looked += line.n;
-	if (belongs(c, line)) {
+	if (usage_belongs(c, line)) {
 		buf_add_slice(&c->records, line);
 		buf_putc(&c->records, '\n');
 	}
@@ -349,9 +349,9 @@ static int more_calls(struct bundle_cut *c)
 	return 1;
 }
 
-static int (*const parts[])(struct bundle_cut *c) = { more_events, more_usage, more_calls };
+static int (*const cut_parts[])(struct bundle_cut *c) = { more_events, more_usage, more_calls };
 
-static void go_on(void *ctx)
+static void cut_continue(void *ctx)
 {
 	struct bundle_cut *c = ctx;
 	int r = 0;
@@ -360,19 +360,19 @@ static void go_on(void *ctx)
 		struct err e = { 0 };
 
 		err_set(&e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "the session was deleted");
-		finish(c, &e);
+		cut_finish(c, &e);
 		return;
 	}
 	if (!c->cut)
 		r = take_moment(c);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
-		r = parts[i](c);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(cut_parts); i++)
+		r = cut_parts[i](c);
 	if (r > 0)
-		loop_timer_set(c->store->loop, &c->timer, 0, go_on, c);
+		loop_timer_set(c->store->loop, &c->timer, 0, cut_continue, c);
 	else if (r < 0)
-		failed(c, r);
+		cut_fail(c, r);
 	else
-		finish(c, NULL);
+		cut_finish(c, NULL);
 }
 
 /* --- the patch ----------------------------------------------------------------------------------------------- */
@@ -397,10 +397,10 @@ static void on_compared(void *ctx, struct slice report, const struct err *e)
 		note_no_patch(c, e);
 	else
 		buf_add_slice(&c->report, report);
-	loop_timer_set(c->store->loop, &c->timer, 0, go_on, c);
+	loop_timer_set(c->store->loop, &c->timer, 0, cut_continue, c);
 }
 
-static void compare(struct bundle_cut *c)
+static void cut_compare(struct bundle_cut *c)
 {
 	_cleanup_(freep) char *patch = file_join(c->dir, "diff.patch");
 	struct err e = { 0 };
@@ -438,7 +438,7 @@ struct bundle_cut *bundle_cut_start(struct session *s, void (*done)(void *ctx, c
 	c->events = c->journal = c->usage = c->calls.from = c->calls.to = -1;
 	c->text.max = c->records.max = 2 * BUF_MAX_DEFAULT;
 	reader_attach(&c->reader, s, 1, &reader_ops, c);
-	compare(c);
+	cut_compare(c);
 	return c;
 }
 

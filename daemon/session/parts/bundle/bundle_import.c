@@ -2,7 +2,7 @@
  * bundle_import.c - makes a closed, read-only session from an uploaded bundle.
  *
  * acpd-unpack extracts the archive ("extract") and compares it with its manifest ("bundle-check"),
- * each as a confined process. go_on then copies the journal line by line through bundle_events.c, a
+ * each as a confined process. import_continue then copies the journal line by line through bundle_events.c, a
  * piece per turn of the loop. All work happens in a private directory. The last step publishes:
  * artifacts, then the run's files, then the journal. A daemon killed in between leaves files
  * without a journal, which is not a session.
@@ -51,7 +51,7 @@ static void fail_import(struct bundle_import *k, const struct err *e)
 	k->done(k->ctx, NULL, e);
 }
 
-static void broken(struct bundle_import *k, int r)
+static void import_fail_by(struct bundle_import *k, int r)
 {
 	struct err e = { 0 };
 
@@ -59,7 +59,7 @@ static void broken(struct bundle_import *k, int r)
 	fail_import(k, &e);
 }
 
-static char *inside(const struct bundle_import *k, const char *name)
+static char *import_path(const struct bundle_import *k, const char *name)
 {
 	_cleanup_(freep) char *in = file_join(k->room, "in");
 
@@ -68,19 +68,19 @@ static char *inside(const struct bundle_import *k, const char *name)
 
 /* --- what the session is --------------------------------------------------------------------------------------- */
 
-static int invalid(struct err *e, const char *text)
+static int refuse_bundle(struct err *e, const char *text)
 {
 	return err_set(e, -EBADMSG, RPC_INVALID_PARAMS, "BUNDLE_INVALID", "%s", text);
 }
 
 /* Ids are names of files, and in every message: those that a daemon gives. */
-static bool id_of_ours(const char *id)
+static bool is_session_id(const char *id)
 {
 	return strncmp(id, "sess_", 5) == 0 && strlen(id) == 37 &&
 	       id[5 + strspn(id + 5, "0123456789abcdef")] == '\0';
 }
 
-static bool is_there(const struct bundle_import *k)
+static bool import_exists(const struct bundle_import *k)
 {
 	_cleanup_(freep) char *journal = paths_journal_path(k->store, k->id);
 	struct stat sb;
@@ -88,7 +88,7 @@ static bool is_there(const struct bundle_import *k)
 	return store_find(k->store, k->id) || lstat(journal, &sb) == 0;
 }
 
-static int already_exists(struct err *e)
+static int refuse_existing_session(struct err *e)
 {
 	return err_set(e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
 		       "there is a session of that id: delete it first");
@@ -97,27 +97,28 @@ static int already_exists(struct err *e)
 static int read_session(struct bundle_import *k, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { .max = SESSION_FILE_MAX };
-	_cleanup_(freep) char *path = inside(k, "session.json");
+	_cleanup_(freep) char *path = import_path(k, "session.json");
 	struct jval v;
 
-	if (!id_of_ours(k->id))
-		return invalid(e, "manifest.json: sessionId is no id of a session");
-	if (is_there(k))
-		return already_exists(e);
+	if (!is_session_id(k->id))
+		return refuse_bundle(e, "manifest.json: sessionId is no id of a session");
+	if (import_exists(k))
+		return refuse_existing_session(e);
 	if (file_read(path, SESSION_FILE_MAX, &text) < 0 ||
 	    jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
 	    !jstr_is(jobj_get(v.raw, "sessionId"), k->id))
-		return invalid(e, "session.json: it is not there, or not that of the session");
+		return refuse_bundle(e,
+				     "session.json: it is not there, or not that of the session");
 	if (jstr_decode(jobj_get(v.raw, "harness"), 64, &k->harness) < 0 || !*k->harness)
-		return invalid(e, "session.json: harness must be a string");
+		return refuse_bundle(e, "session.json: harness must be a string");
 	if (jstr_decode(jobj_get(v.raw, "cwd"), PATH_BYTES_MAX, &k->cwd) < 0 || k->cwd[0] != '/')
-		return invalid(e, "session.json: cwd must be an absolute path");
+		return refuse_bundle(e, "session.json: cwd must be an absolute path");
 	return 0;
 }
 
 /* --- its journal --------------------------------------------------------------------------------------------- */
 
-static void put_note(struct bundle_import *k, const char *kind, struct slice value)
+static void import_put_note(struct bundle_import *k, const char *kind, struct slice value)
 {
 	const struct journal_record rec = { .time_ms = clock_real_ms(), .value = value };
 
@@ -125,7 +126,7 @@ static void put_note(struct bundle_import *k, const char *kind, struct slice val
 }
 
 /* Before the first event; those before that, if any, were given up where it comes from. */
-static void put_head(struct bundle_import *k, uint64_t first)
+static void import_put_head(struct bundle_import *k, uint64_t first)
 {
 	JW_BUF(w, b);
 	char when[CLOCK_ISO_SIZE];
@@ -133,28 +134,28 @@ static void put_head(struct bundle_import *k, uint64_t first)
 	k->began = true;
 	jw_object(&w, NULL, JW_STR("cwd", k->cwd), JW_STR("harness", k->harness),
 		  JW_OBJ("imported", JW_STR("at", clock_iso(clock_real_ms(), when))));
-	put_note(k, "session", buf_slice(&b));
+	import_put_note(k, "session", buf_slice(&b));
 	if (first < 2)
 		return;
 	buf_reset(&b);
 	buf_printf(&b, "{\"to\":%llu}", (unsigned long long)first - 1);
-	put_note(k, "base", buf_slice(&b));
+	import_put_note(k, "base", buf_slice(&b));
 }
 
-static int take_line(struct bundle_import *k, struct slice line, struct err *e)
+static int import_line(struct bundle_import *k, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf record = { .max = k->out.max };
 	int r = bundle_events_take(&k->events, line, &record, e);
 
 	if (r == 0 && !k->began)
-		put_head(k, k->events.first);
+		import_put_head(k, k->events.first);
 	if (r == 0)
 		buf_add_slice(&k->out, buf_slice(&record));
 	return r;
 }
 
 /* All whole lines of what has been read; what is left is the beginning of the next. */
-static int take_lines(struct bundle_import *k, struct err *e)
+static int import_lines(struct bundle_import *k, struct err *e)
 {
 	struct slice rest = buf_slice(&k->in);
 	const char *end;
@@ -163,7 +164,7 @@ static int take_lines(struct bundle_import *k, struct err *e)
 	while (r == 0 && rest.n && (end = memchr(rest.p, '\n', rest.n))) {
 		size_t n = (size_t)(end - rest.p);
 
-		r = take_line(k, (struct slice){ rest.p, n }, e);
+		r = import_line(k, (struct slice){ rest.p, n }, e);
 		rest.p += n + 1;
 		rest.n -= n + 1;
 	}
@@ -178,16 +179,16 @@ static int copy_piece(struct bundle_import *k, struct err *e)
 	int r;
 
 	if (buf_reserve(&k->in, BUNDLE_PIECE) < 0)
-		return invalid(e, "journal.ndjson: a line is too long");
+		return refuse_bundle(e, "journal.ndjson: a line is too long");
 	n = read(k->from, k->in.data + k->in.len, BUNDLE_PIECE);
 	if (n < 0)
 		return -errno;
 	k->in.len += (size_t)n;
-	r = take_lines(k, e);
+	r = import_lines(k, e);
 	if (r == 0 && n == 0 && buf_len(&k->in))
-		r = invalid(e, "journal.ndjson: its last line is not whole");
+		r = refuse_bundle(e, "journal.ndjson: its last line is not whole");
 	if (r == 0 && n == 0 && !k->began)
-		put_head(k, 0);
+		import_put_head(k, 0);
 	if (r == 0)
 		r = k->out.failed ? -ENOMEM : file_write_all(k->to, k->out.data, k->out.len);
 	buf_reset(&k->out);
@@ -196,7 +197,7 @@ static int copy_piece(struct bundle_import *k, struct err *e)
 
 static int open_journals(struct bundle_import *k)
 {
-	_cleanup_(freep) char *from = inside(k, "journal.ndjson"),
+	_cleanup_(freep) char *from = import_path(k, "journal.ndjson"),
 			      *to = file_join(k->room, "journal");
 
 	k->from = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -214,18 +215,19 @@ static void drop_copies(const struct bundle_import *k)
 	static const char *const names[] = { "events.ndjson", "journal.ndjson", "manifest.json" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_(freep) char *path = inside(k, names[i]);
+		_cleanup_(freep) char *path = import_path(k, names[i]);
 
 		unlink(path);
 	}
 }
 
 /* The journal is last: without it there is no session, and at the next start nothing of it is used. */
-static int keep(struct bundle_import *k)
+static int import_publish(struct bundle_import *k)
 {
 	_cleanup_(freep) char *run = run_path(k->store, k->id, NULL),
 			      *runs = file_join(k->store->state_dir, "runs"),
-			      *in = file_join(k->room, "in"), *artifacts = inside(k, "artifacts"),
+			      *in = file_join(k->room, "in"),
+			      *artifacts = import_path(k, "artifacts"),
 			      *made = file_join(k->room, "journal"),
 			      *journal = paths_journal_path(k->store, k->id);
 	int r = artifacts_take(k->store, k->id, artifacts);
@@ -241,67 +243,67 @@ static int keep(struct bundle_import *k)
 	return r;
 }
 
-static void finish(struct bundle_import *k)
+static void import_finish(struct bundle_import *k)
 {
 	struct session *s;
 	struct err e = { 0 };
 	int r = 0;
 
-	if (is_there(k)) { /* another import of the same */
-		already_exists(&e);
+	if (import_exists(k)) { /* another import of the same */
+		refuse_existing_session(&e);
 		fail_import(k, &e);
 		return;
 	}
 	/* The journal's bytes must be on disk before it gets the name that makes it a session. */
-	r = fsync(k->to) < 0 ? -errno : keep(k);
+	r = fsync(k->to) < 0 ? -errno : import_publish(k);
 	if (r < 0) {
-		broken(k, r);
+		import_fail_by(k, r);
 		return;
 	}
 	s = recover_new(k->store, k->id);
 	if (s)
 		k->done(k->ctx, s, NULL);
 	else
-		broken(k, -EIO);
+		import_fail_by(k, -EIO);
 }
 
-static void go_on(void *ctx)
+static void import_continue(void *ctx)
 {
 	struct bundle_import *k = ctx;
 	struct err e = { 0 };
 	int r = copy_piece(k, &e);
 
 	if (r > 0)
-		loop_timer_set(k->store->loop, &k->timer, 0, go_on, k);
+		loop_timer_set(k->store->loop, &k->timer, 0, import_continue, k);
 	else if (r == 0)
-		finish(k);
+		import_finish(k);
 	else if (*e.reason)
 		fail_import(k, &e);
 	else
-		broken(k, r);
+		import_fail_by(k, r);
 }
 
 /* --- acpd-unpack ------------------------------------------------------------------------------------------------ */
 
-static void begin(struct bundle_import *k, struct slice report)
+static void import_begin(struct bundle_import *k, struct slice report)
 {
 	struct err e = { 0 };
 
 	if (jstr_decode(jobj_get(report, "sessionId"), RPC_ID_MAX, &k->id) < 0)
-		invalid(&e, "the bundle names no session");
+		refuse_bundle(&e, "the bundle names no session");
 	else if (read_session(k, &e) == 0 && open_journals(k) < 0)
-		invalid(&e, "journal.ndjson: it is not there");
+		refuse_bundle(&e, "journal.ndjson: it is not there");
 	k->events.session_id = k->id;
 	if (*e.reason)
 		fail_import(k, &e);
 	else
-		go_on(k);
+		import_continue(k);
 }
 
 static void on_helper(void *ctx, struct slice report, const struct err *e);
 static const struct helper_job_events events = { NULL, on_helper };
 
-static int run(struct bundle_import *k, struct err *e)
+static int import_run_helper(struct bundle_import *k, struct err *e)
 {
 	_cleanup_(freep) char *in = file_join(k->room, "in"),
 			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
@@ -336,10 +338,10 @@ static void on_helper(void *ctx, struct slice report, const struct err *failed)
 	if (failed) {
 		fail_import(k, &e);
 	} else if (k->checked) {
-		begin(k, slice_of(kept));
+		import_begin(k, slice_of(kept));
 	} else {
 		k->checked = true;
-		if (run(k, &e) < 0)
+		if (import_run_helper(k, &e) < 0)
 			fail_import(k, &e);
 	}
 }
@@ -367,7 +369,7 @@ struct bundle_import *bundle_import_start(struct session_store *st, const struct
 	k->done = done;
 	k->ctx = ctx;
 	k->from = k->to = -1;
-	if (run(k, e) < 0)
+	if (import_run_helper(k, e) < 0)
 		return bundle_import_free(k);
 	return k;
 }

@@ -16,7 +16,7 @@ int bundle_room_failed(int r, struct err *e)
 		       "the files of the bundle cannot be written: %s", strerror(-r));
 }
 
-static int make_dirs(const char *dir)
+static int make_room_dirs(const char *dir)
 {
 	static const char *const names[] = { "artifacts", "model" };
 	int r = file_mkdirs(dir, 0700);
@@ -41,7 +41,7 @@ int bundle_room_new(struct session_store *st, char **ret, struct err *e)
 			       "%d bundles are being made or taken: come again", BUNDLE_ROOMS_MAX);
 	snprintf(name, sizeof(name), "%llu", (unsigned long long)++store_bundle_of(st)->next);
 	dir = file_join(all, name);
-	r = make_dirs(dir);
+	r = make_room_dirs(dir);
 	if (r < 0) {
 		removal_tree(st->removal, dir);
 		return bundle_room_failed(r, e);

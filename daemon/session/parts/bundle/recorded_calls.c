@@ -57,7 +57,7 @@ static char *shape_of(const char *method, const char *path, struct slice body)
 	return b.data;
 }
 
-static bool in_word(char c)
+static bool is_call_word_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == ':' || c == '.';
 }
@@ -94,8 +94,8 @@ static struct sha256 words_of(struct slice body, const char *cwd)
 			p += strlen(cwd);
 			continue;
 		}
-		if (in_word(*p))
-			while (p + n < end && in_word(p[n]))
+		if (is_call_word_char(*p))
+			while (p + n < end && is_call_word_char(p[n]))
 				n++;
 		if (has_digit(p, n))
 			sha256_add(&s, "#", 1);
@@ -109,7 +109,7 @@ static struct sha256 words_of(struct slice body, const char *cwd)
 
 /* --- the file ------------------------------------------------------------------------------------------------ */
 
-static struct recorded_call *find(const struct recorded_calls *r, const char *id)
+static struct recorded_call *find_recorded_call(const struct recorded_calls *r, const char *id)
 {
 	list_each(c, (struct list *)&r->calls, struct recorded_call, link)
 		if (strcmp(c->id, id) == 0)
@@ -117,12 +117,12 @@ static struct recorded_call *find(const struct recorded_calls *r, const char *id
 	return NULL;
 }
 
-static int take_request(struct recorded_calls *r, const char *id, struct slice line,
-			const char *cwd)
+static int recorded_take_request(struct recorded_calls *r, const char *id, struct slice line,
+				 const char *cwd)
 {
 	_cleanup_(freep) char *api = NULL, *method = NULL, *path = NULL;
 	_cleanup_(buf_done) struct buf body = { .max = MODEL_BODY_MAX };
-	struct recorded_call *c = find(r, id);
+	struct recorded_call *c = find_recorded_call(r, id);
 	struct jval text = jobj_get(line, "body");
 
 	if (jstr_decode(jobj_get(line, "api"), 64, &api) < 0 ||
@@ -143,7 +143,7 @@ static int take_request(struct recorded_calls *r, const char *id, struct slice l
 	return 0;
 }
 
-static int take_head(struct recorded_call *c, struct slice line)
+static int recorded_take_head(struct recorded_call *c, struct slice line)
 {
 	struct jval headers = jobj_get(line, "headers");
 	uint64_t status = jobj_uint(line, "status");
@@ -155,7 +155,7 @@ static int take_head(struct recorded_call *c, struct slice line)
 	return 0;
 }
 
-static int take_data(struct recorded_call *c, struct slice line)
+static int recorded_take_data(struct recorded_call *c, struct slice line)
 {
 	_cleanup_(buf_done) struct buf text = { .max = BUF_MAX_DEFAULT };
 	struct jval b64 = jobj_get(line, "b64");
@@ -167,7 +167,7 @@ static int take_data(struct recorded_call *c, struct slice line)
 	return base64_decode(buf_slice(&text), &c->answer);
 }
 
-static int take_end(struct recorded_call *c, struct slice line)
+static int recorded_take_end(struct recorded_call *c, struct slice line)
 {
 	static const struct {
 		const char *how;
@@ -192,12 +192,12 @@ static const struct {
 } types[] = {
 	/* A retry of the request: whichever upstream answers, the harness gets one answer. */
 	{ "again", ASKED, NULL },
-	{ "head", ASKED, take_head },
-	{ "data", ANSWERED, take_data },
-	{ "end", ASKED | ANSWERED, take_end },
+	{ "head", ASKED, recorded_take_head },
+	{ "data", ANSWERED, recorded_take_data },
+	{ "end", ASKED | ANSWERED, recorded_take_end },
 };
 
-static int take_more(struct recorded_call *c, struct jval type, struct slice line)
+static int recorded_take_more(struct recorded_call *c, struct jval type, struct slice line)
 {
 	int now = c->end != RECORDED_OPEN ? 0 : c->status ? ANSWERED : ASKED;
 
@@ -207,7 +207,7 @@ static int take_more(struct recorded_call *c, struct jval type, struct slice lin
 	return -EINVAL;
 }
 
-static int take_stopped(struct recorded_calls *r, struct slice line)
+static int recorded_take_stopped(struct recorded_calls *r, struct slice line)
 {
 	return r->stopped || jstr_decode(jobj_get(line, "reason"), 64, &r->stopped) < 0 ? -EINVAL :
 											  0;
@@ -229,16 +229,16 @@ int recorded_calls_add(struct recorded_calls *r, struct slice line, const char *
 		return -EINVAL;
 	type = jobj_get(v.raw, "type");
 	if (jstr_is(type, "stopped"))
-		return take_stopped(r, v.raw);
+		return recorded_take_stopped(r, v.raw);
 	if (jstr_decode(jobj_get(v.raw, "call"), RPC_ID_MAX, &id) < 0)
 		return -EINVAL;
 	if (jstr_is(type, "request"))
-		return take_request(r, id, v.raw, cwd);
-	c = find(r, id);
-	return c ? take_more(c, type, v.raw) : -EINVAL;
+		return recorded_take_request(r, id, v.raw, cwd);
+	c = find_recorded_call(r, id);
+	return c ? recorded_take_more(c, type, v.raw) : -EINVAL;
 }
 
-static int read_lines(struct recorded_calls *r, FILE *f, const char *cwd, size_t *line_no)
+static int read_recorded_lines(struct recorded_calls *r, FILE *f, const char *cwd, size_t *line_no)
 {
 	_cleanup_(freep) char *line = NULL;
 	size_t size = 0;
@@ -268,7 +268,7 @@ int recorded_calls_read(struct recorded_calls *r, const char *path, const char *
 	if (fstat(fileno(f), &sb) < 0 || (uint64_t)sb.st_size > RERUN_BYTES_MAX)
 		ret = -E2BIG;
 	else
-		ret = read_lines(r, f, cwd, &line);
+		ret = read_recorded_lines(r, f, cwd, &line);
 	fclose(f);
 	if (ret == -E2BIG)
 		return err_set(e, ret, 0, "TOO_LARGE",

@@ -41,7 +41,7 @@ static const struct jfield answer_fields[] = {
 	JF_END,
 };
 
-static void take_text(struct jval v, int64_t total, struct check_text *ret)
+static void answer_take_text(struct jval v, int64_t total, struct check_text *ret)
 {
 	uint64_t have;
 
@@ -55,7 +55,7 @@ static void take_text(struct jval v, int64_t total, struct check_text *ret)
 }
 
 /* The signal's name is a word of ours: what else stands there is not passed on. */
-static void take_end(const struct check_answer *a, struct check_evidence *v)
+static void answer_take_end(const struct check_answer *a, struct check_evidence *v)
 {
 	_cleanup_(freep) char *name = NULL;
 
@@ -93,14 +93,14 @@ static void add_failure(struct check_evidence *v, struct slice one)
 	}
 }
 
-static void take_tests(const struct check_answer *a, struct check_evidence *v)
+static void answer_take_tests(const struct check_answer *a, struct check_evidence *v)
 {
 	v->tests = true;
 	v->partial = a->partial;
 	v->passed = a->passed;
 	v->failed = a->failed;
 	v->skipped = a->skipped;
-	take_text(a->both, 0, &v->out);
+	answer_take_text(a->both, 0, &v->out);
 	/* that is all it keeps */
 	v->out.cut = buf_len(&v->out.text) + UTF8_MAX > TEST_OUTPUT_BYTES;
 	jarr_each(one, a->results)
@@ -114,7 +114,7 @@ void check_refuse(struct check_evidence *v, const char *reason, const char *text
 }
 
 /* It could not be started, and the process says why. */
-static void take_error(struct slice error, struct check_evidence *v)
+static void answer_take_error(struct slice error, struct check_evidence *v)
 {
 	_cleanup_(freep) char *message = NULL;
 
@@ -125,8 +125,8 @@ static void take_error(struct slice error, struct check_evidence *v)
 	err_flatten(v->error.msg);
 }
 
-static void judge(const struct check_spec *c, const struct check_answer *a,
-		  struct check_evidence *v)
+static void judge_answer(const struct check_spec *c, const struct check_answer *a,
+			 struct check_evidence *v)
 {
 	v->ok = v->ended && !v->by_signal && !a->timed_out && !a->killed;
 	if (c->kind == CHECK_COMMAND)
@@ -146,18 +146,18 @@ void check_answer_take(const struct check_spec *c, struct slice line, struct che
 		return;
 	}
 	if (a.error.n) {
-		take_error(a.error, v);
+		answer_take_error(a.error, v);
 		return;
 	}
-	take_end(&a, v);
+	answer_take_end(&a, v);
 	v->left = (uint64_t)a.left;
 	if (c->kind == CHECK_TESTS) {
-		take_tests(&a, v);
+		answer_take_tests(&a, v);
 	} else {
-		take_text(a.out, a.out_total, &v->out);
-		take_text(a.err, a.err_total, &v->err);
+		answer_take_text(a.out, a.out_total, &v->out);
+		answer_take_text(a.err, a.err_total, &v->err);
 	}
-	judge(c, &a, v);
+	judge_answer(c, &a, v);
 	if (a.timed_out)
 		check_refuse(v, "CHECK_TIMED_OUT", "its time was over, and it was ended");
 	else if (!v->ended)

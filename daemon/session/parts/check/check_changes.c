@@ -59,7 +59,7 @@ static int read_report(struct slice raw, struct change_report *ret, struct err *
 }
 
 /* A path in a result, as far as there is room. */
-static void add_path(struct buf *list, uint64_t *total, struct slice raw)
+static void add_check_path(struct buf *list, uint64_t *total, struct slice raw)
 {
 	(*total)++;
 	if (buf_len(list) + 1 + raw.n > CHECK_TEXT_MAX)
@@ -77,7 +77,7 @@ static void judge_paths(const struct change_report *report, struct check_evidenc
 
 	jarr_each(path, report->offending)
 		if (path.type == J_STRING)
-			add_path(&v->offending, &listed, path.raw);
+			add_check_path(&v->offending, &listed, path.raw);
 	v->offending_total = (uint64_t)report->offending_total;
 	v->ok = v->offending_total == 0;
 }
@@ -98,7 +98,7 @@ static void judge_size(const struct check_spec *c, const struct change_report *r
 			(long long)report->omitted);
 }
 
-static void judge(const struct check_spec *c, struct slice raw, struct check_evidence *v)
+static void judge_changes(const struct check_spec *c, struct slice raw, struct check_evidence *v)
 {
 	struct change_report report = { 0 };
 
@@ -115,7 +115,7 @@ static void judge(const struct check_spec *c, struct slice raw, struct check_evi
 	jdec_free(report_fields, &report);
 }
 
-static void end(struct check_run *r)
+static void end_query(struct check_run *r)
 {
 	r->looking = false;
 	r->looked(r);
@@ -136,11 +136,11 @@ static void on_judged(void *ctx, struct slice report, const struct err *e)
 	if (e)
 		take_failure(e, &r->evidence.error);
 	else
-		judge(&r->list->v[r->at], report, &r->evidence);
-	end(r);
+		judge_changes(&r->list->v[r->at], report, &r->evidence);
+	end_query(r);
 }
 
-static void look(struct check_run *r, const struct change_query *q, session_set_fn done)
+static void query_changes(struct check_run *r, const struct change_query *q, session_set_fn done)
 {
 	struct err e = { 0 };
 
@@ -160,7 +160,7 @@ void check_changes_judge(struct check_run *r, const struct check_spec *c,
 
 	r->looked = ended;
 	r->began = clock_mono_ms();
-	look(r, &q, on_judged);
+	query_changes(r, &q, on_judged);
 }
 
 /* --- what a check changes ------------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static bool change_read(struct jval raw, struct change *ret)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_changes(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 	int r = memcmp(x->path.p, y->path.p, MIN(x->path.n, y->path.n));
@@ -202,7 +202,7 @@ static size_t take_changes(struct slice raw, struct change **ret)
 			break;
 		n++;
 	}
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), compare_changes);
 	*ret = v;
 	return n;
 }
@@ -214,10 +214,11 @@ static void compare_lists(struct slice before, struct slice after, struct check_
 	size_t na = take_changes(before, &a), nb = take_changes(after, &b), i = 0, k = 0;
 
 	while (i < na || k < nb) {
-		int order = i == na ? 1 : k == nb ? -1 : compare(&a[i], &b[k]);
+		int order = i == na ? 1 : k == nb ? -1 : compare_changes(&a[i], &b[k]);
 
 		if (order || !slice_eq(a[i].mark, b[k].mark))
-			add_path(&v->changed, &v->changed_total, order < 0 ? a[i].path : b[k].path);
+			add_check_path(&v->changed, &v->changed_total,
+				       order < 0 ? a[i].path : b[k].path);
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -257,11 +258,11 @@ static void on_looked(void *ctx, struct slice report, const struct err *e)
 		check_state_done(&r->before);
 	else
 		take_state(r, report);
-	end(r);
+	end_query(r);
 }
 
 void check_changes_look(struct check_run *r, void (*ended)(struct check_run *r))
 {
 	r->looked = ended;
-	look(r, &(struct change_query){ .since = since_turn(r), .list = true }, on_looked);
+	query_changes(r, &(struct change_query){ .since = since_turn(r), .list = true }, on_looked);
 }

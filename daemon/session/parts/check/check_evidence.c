@@ -39,8 +39,8 @@ static struct slice fitting_end(struct slice text, size_t max)
 	return slice_after(text, at);
 }
 
-static void put_text(const struct session *s, struct check_text *t, const char *tail,
-		     const char *truncated, struct jw *w)
+static void put_check_text(const struct session *s, struct check_text *t, const char *tail,
+			   const char *truncated, struct jw *w)
 {
 	size_t whole = buf_len(&t->text);
 	struct slice shown;
@@ -53,7 +53,7 @@ static void put_text(const struct session *s, struct check_text *t, const char *
 		jw_uint(w, truncated, t->dropped + (whole > shown.n ? whole - shown.n : 0));
 }
 
-static void put_end(const struct check_evidence *v, struct jw *w)
+static void put_check_end(const struct check_evidence *v, struct jw *w)
 {
 	if (!v->ended)
 		return;
@@ -127,7 +127,7 @@ static void put_changed(const struct session *s, const struct check_evidence *v,
 	jw_end_obj(w);
 }
 
-static void put_error(const struct session *s, const struct check_evidence *v, struct jw *w)
+static void put_check_error(const struct session *s, const struct check_evidence *v, struct jw *w)
 {
 	struct err own = session_mask_err(s, &v->error);
 
@@ -140,16 +140,16 @@ void check_evidence_put(const struct session *s, const struct check_spec *c,
 			struct check_evidence *v, struct jw *w)
 {
 	jw_bool(w, "ok", v->ok);
-	put_end(v, w);
+	put_check_end(v, w);
 	jw_uint(w, "durationMs", v->ms);
 	if (v->tests) {
-		put_text(s, &v->out, "outputTail", "outputTruncated", w);
+		put_check_text(s, &v->out, "outputTail", "outputTruncated", w);
 	} else if (v->ended) {
-		put_text(s, &v->out, "stdoutTail", "stdoutTruncated", w);
-		put_text(s, &v->err, "stderrTail", "stderrTruncated", w);
+		put_check_text(s, &v->out, "stdoutTail", "stdoutTruncated", w);
+		put_check_text(s, &v->err, "stderrTail", "stderrTruncated", w);
 	}
 	put_tests(s, v, w);
 	put_judged(s, c, v, w);
 	put_changed(s, v, w);
-	put_error(s, v, w);
+	put_check_error(s, v, w);
 }

@@ -76,8 +76,8 @@ const char *const check_limit_names[CHECK_LIMIT_MAX] = {
 	[LIMIT_LINES] = "lines",
 };
 
-static int bad(struct err *e, const char *prefix, const char *field, const char *reason,
-	       const char *text)
+static int refuse_check(struct err *e, const char *prefix, const char *field, const char *reason,
+			const char *text)
 {
 	char path[96];
 
@@ -96,16 +96,19 @@ static int check_words(struct slice array, const char *prefix, const char *field
 		_cleanup_(freep) char *word = NULL;
 
 		if (n >= RUN_ARGS_MAX)
-			return bad(e, prefix, field, "TOO_MANY", "has too many words");
+			return refuse_check(e, prefix, field, "TOO_MANY", "has too many words");
 		if (jstr_decode(v, ARG_BYTES_MAX, &word) < 0 || (program && !n && !*word))
-			return bad(e, prefix, field, "FIELD_INVALID",
-				   "must be an array of strings that begins with a program");
+			return refuse_check(
+				e, prefix, field, "FIELD_INVALID",
+				"must be an array of strings that begins with a program");
 		n++;
 	}
-	return n || !program ? 0 : bad(e, prefix, field, "FIELD_INVALID", "must name a program");
+	return n || !program ?
+		       0 :
+		       refuse_check(e, prefix, field, "FIELD_INVALID", "must name a program");
 }
 
-static int check_env(struct slice env, const char *prefix, struct err *e)
+static int check_spec_env(struct slice env, const char *prefix, struct err *e)
 {
 	size_t n = 0;
 	int r;
@@ -114,22 +117,22 @@ static int check_env(struct slice env, const char *prefix, struct err *e)
 		_cleanup_(freep) char *value = NULL;
 
 		if (n++ >= RUN_ENVS_MAX)
-			return bad(e, prefix, "env", "TOO_MANY", "has too many variables");
+			return refuse_check(e, prefix, "env", "TOO_MANY", "has too many variables");
 		if (!session_env_name(key))
-			return bad(e, prefix, "env", "ENV_NAME_INVALID",
-				   "has what is no variable name, or one of the daemon's");
+			return refuse_check(e, prefix, "env", "ENV_NAME_INVALID",
+					    "has what is no variable name, or one of the daemon's");
 		r = jstr_decode(v, ARG_BYTES_MAX / 2, &value);
 		if (r == -ENAMETOOLONG)
-			return bad(e, prefix, "env", "FIELD_TOO_LONG",
-				   "has a value that is too long");
+			return refuse_check(e, prefix, "env", "FIELD_TOO_LONG",
+					    "has a value that is too long");
 		if (r < 0)
-			return bad(e, prefix, "env", "FIELD_INVALID",
-				   "must be an object of strings without NUL");
+			return refuse_check(e, prefix, "env", "FIELD_INVALID",
+					    "must be an object of strings without NUL");
 	}
 	return 0;
 }
 
-static void put_process(const struct check_args *a, struct jw *w)
+static void put_process_args(const struct check_args *a, struct jw *w)
 {
 	jw_str(w, "cwd", a->cwd);
 	jw_raw(w, "env", a->env);
@@ -138,15 +141,15 @@ static void put_process(const struct check_args *a, struct jw *w)
 
 /* --- kinds ----------------------------------------------------------------------------------------------- */
 
-static int take_command(const struct check_args *a, const char *prefix, struct check_spec *ret,
-			struct err *e)
+static int spec_take_command(const struct check_args *a, const char *prefix, struct check_spec *ret,
+			     struct err *e)
 {
 	JW_BUF(w, b);
-	int r = check_env(a->env, prefix, e);
+	int r = check_spec_env(a->env, prefix, e);
 
 	if (r == 0 && !a->argv.n == !a->command)
-		r = bad(e, prefix, "argv", a->command ? "FIELD_INVALID" : "FIELD_MISSING",
-			"or command must be given, and not both");
+		r = refuse_check(e, prefix, "argv", a->command ? "FIELD_INVALID" : "FIELD_MISSING",
+				 "or command must be given, and not both");
 	if (r == 0 && a->argv.n)
 		r = check_words(a->argv, prefix, "argv", true, e);
 	if (r < 0)
@@ -154,7 +157,7 @@ static int take_command(const struct check_args *a, const char *prefix, struct c
 	jw_obj(&w, NULL);
 	jw_raw(&w, "argv", a->argv);
 	jw_str(&w, "command", a->command);
-	put_process(a, &w);
+	put_process_args(a, &w);
 	jw_end_obj(&w);
 	ret->job = xstrndup(b.data, b.len);
 	ret->expect_exit = a->expect_exit;
@@ -166,13 +169,14 @@ static int put_target(const struct check_args *a, const char *prefix, struct jw 
 {
 	if (a->run.type == J_NONE || a->run.type == J_NULL) {
 		if (a->format || a->report)
-			return bad(e, prefix, a->format ? "format" : "report", "FIELD_INVALID",
-				   "needs command");
+			return refuse_check(e, prefix, a->format ? "format" : "report",
+					    "FIELD_INVALID", "needs command");
 		jw_str(w, "target", a->target ? a->target : "auto");
 		return 0;
 	}
 	if (a->target)
-		return bad(e, prefix, "target", "FIELD_INVALID", "and command are both given");
+		return refuse_check(e, prefix, "target", "FIELD_INVALID",
+				    "and command are both given");
 	jw_str(w, "target", CHECK_TESTS_ROW);
 	jw_object(w, "tests",
 		  JW_OBJ(CHECK_TESTS_ROW, JW_RAW("command", a->run.raw),
@@ -180,11 +184,11 @@ static int put_target(const struct check_args *a, const char *prefix, struct jw 
 	return 0;
 }
 
-static int take_tests(const struct check_args *a, const char *prefix, struct check_spec *ret,
-		      struct err *e)
+static int spec_take_tests(const struct check_args *a, const char *prefix, struct check_spec *ret,
+			   struct err *e)
 {
 	JW_BUF(w, b);
-	int r = check_env(a->env, prefix, e);
+	int r = check_spec_env(a->env, prefix, e);
 
 	if (r == 0 && a->only.n)
 		r = check_words(a->only, prefix, "only", false, e);
@@ -194,7 +198,7 @@ static int take_tests(const struct check_args *a, const char *prefix, struct che
 	if (r < 0)
 		return r;
 	jw_raw(&w, "only", a->only);
-	put_process(a, &w);
+	put_process_args(a, &w);
 	jw_end_obj(&w);
 	ret->job = xstrndup(b.data, b.len);
 	ret->min_passed = a->min_passed;
@@ -206,7 +210,8 @@ static int take_since(const struct check_args *a, const char *prefix, struct che
 {
 	ret->since_baseline = a->since && strcmp(a->since, "baseline") == 0;
 	if (a->since && !ret->since_baseline && strcmp(a->since, "turn") != 0)
-		return bad(e, prefix, "since", "FIELD_INVALID", "must be turn or baseline");
+		return refuse_check(e, prefix, "since", "FIELD_INVALID",
+				    "must be turn or baseline");
 	return 0;
 }
 
@@ -216,21 +221,22 @@ static int check_patterns(struct slice array, const char *prefix, const char *fi
 		_cleanup_(freep) char *one = NULL;
 
 		if (n >= CHECK_PATTERNS_MAX)
-			return bad(e, prefix, field, "TOO_MANY", "has too many patterns");
+			return refuse_check(e, prefix, field, "TOO_MANY", "has too many patterns");
 		if (jstr_decode(v, PATH_BYTES_MAX, &one) < 0 || !*one || *one == '/')
-			return bad(e, prefix, field, "FIELD_INVALID",
-				   "must be an array of patterns of paths below the workspace");
+			return refuse_check(
+				e, prefix, field, "FIELD_INVALID",
+				"must be an array of patterns of paths below the workspace");
 	}
 	return 0;
 }
 
-static int take_paths(const struct check_args *a, const char *prefix, struct check_spec *ret,
-		      struct err *e)
+static int spec_take_paths(const struct check_args *a, const char *prefix, struct check_spec *ret,
+			   struct err *e)
 {
 	int r = take_since(a, prefix, ret, e);
 
 	if (r == 0 && !a->allow.n && !a->deny.n)
-		r = bad(e, prefix, "allow", "FIELD_MISSING", "or deny must be given");
+		r = refuse_check(e, prefix, "allow", "FIELD_MISSING", "or deny must be given");
 	if (r == 0)
 		r = check_patterns(a->allow, prefix, "allow", e);
 	if (r == 0)
@@ -242,8 +248,8 @@ static int take_paths(const struct check_args *a, const char *prefix, struct che
 	return 0;
 }
 
-static int take_size(const struct check_args *a, const char *prefix, struct check_spec *ret,
-		     struct err *e)
+static int spec_take_size(const struct check_args *a, const char *prefix, struct check_spec *ret,
+			  struct err *e)
 {
 	ret->limits[LIMIT_FILES] = a->max_files;
 	ret->limits[LIMIT_INSERTIONS] = a->max_insertions;
@@ -252,8 +258,8 @@ static int take_size(const struct check_args *a, const char *prefix, struct chec
 	for (int i = 0; i < CHECK_LIMIT_MAX; i++)
 		if (ret->limits[i] >= 0)
 			return take_since(a, prefix, ret, e);
-	return bad(e, prefix, "maxFiles", "FIELD_MISSING",
-		   "or maxInsertions, maxDeletions, maxLines must be given");
+	return refuse_check(e, prefix, "maxFiles", "FIELD_MISSING",
+			    "or maxInsertions, maxDeletions, maxLines must be given");
 }
 
 static const struct {
@@ -262,10 +268,10 @@ static const struct {
 	int (*take)(const struct check_args *a, const char *prefix, struct check_spec *ret,
 		    struct err *e);
 } kinds[CHECK_KIND_MAX] = {
-	[CHECK_COMMAND] = { "command", command_fields, take_command },
-	[CHECK_TESTS] = { "tests", tests_fields, take_tests },
-	[CHECK_PATHS] = { "paths", paths_fields, take_paths },
-	[CHECK_DIFF_SIZE] = { "diffSize", size_fields, take_size },
+	[CHECK_COMMAND] = { "command", command_fields, spec_take_command },
+	[CHECK_TESTS] = { "tests", tests_fields, spec_take_tests },
+	[CHECK_PATHS] = { "paths", paths_fields, spec_take_paths },
+	[CHECK_DIFF_SIZE] = { "diffSize", size_fields, spec_take_size },
 };
 
 const char *check_kind_name(enum check_kind kind)
@@ -273,20 +279,21 @@ const char *check_kind_name(enum check_kind kind)
 	return kinds[kind].name;
 }
 
-static int find_kind(struct slice raw, const char *prefix, enum check_kind *ret, struct err *e)
+static int find_check_kind(struct slice raw, const char *prefix, enum check_kind *ret,
+			   struct err *e)
 {
 	struct jval v = jobj_get(raw, "kind");
 
 	if (v.type == J_NONE)
-		return bad(e, prefix, "kind", "FIELD_MISSING", "is required");
+		return refuse_check(e, prefix, "kind", "FIELD_MISSING", "is required");
 	for (int k = 0; k < CHECK_KIND_MAX; k++) {
 		if (!jstr_is(v, kinds[k].name))
 			continue;
 		*ret = (enum check_kind)k;
 		return 0;
 	}
-	return bad(e, prefix, "kind", "FIELD_INVALID",
-		   "is not one of command, tests, paths and diffSize");
+	return refuse_check(e, prefix, "kind", "FIELD_INVALID",
+			    "is not one of command, tests, paths and diffSize");
 }
 
 /* --- the list ---------------------------------------------------------------------------------------------- */
@@ -299,7 +306,7 @@ static int take_check(struct slice raw, const char *prefix, struct check_spec *r
 				.max_insertions = -1,
 				.max_deletions = -1,
 				.max_lines = -1 };
-	int r = find_kind(raw, prefix, &ret->kind, e);
+	int r = find_check_kind(raw, prefix, &ret->kind, e);
 
 	if (r == 0)
 		r = jdec_strict(raw, kinds[ret->kind].fields, prefix,
@@ -321,13 +328,14 @@ static int add_check(struct check_list *l, struct jval v, const char *field, str
 
 	snprintf(prefix, sizeof(prefix), "%.48s[%zu]", field, l->n);
 	if (v.type != J_OBJECT)
-		return bad(e, prefix, "", "FIELD_INVALID", "must be an object");
+		return refuse_check(e, prefix, "", "FIELD_INVALID", "must be an object");
 	l->n++;
 	strcat(prefix, ".");
 	r = take_check(v.raw, prefix, c, e);
 	for (size_t i = 0; r == 0 && i + 1 < l->n; i++)
 		if (strcmp(l->v[i].id, c->id) == 0)
-			r = bad(e, prefix, "id", "CHECK_ID_TAKEN", "is the id of an earlier check");
+			r = refuse_check(e, prefix, "id", "CHECK_ID_TAKEN",
+					 "is the id of an earlier check");
 	return r;
 }
 

@@ -27,7 +27,7 @@ struct check_process {
 /* --- its process ------------------------------------------------------------------------------------------ */
 
 /* More than the one line is no fault: nothing of it counts. */
-static int on_line(void *ctx, struct slice line)
+static int on_check_line(void *ctx, struct slice line)
 {
 	struct check_process *p = ctx;
 
@@ -38,7 +38,7 @@ static int on_line(void *ctx, struct slice line)
 	return 0;
 }
 
-static void on_closed(void *ctx, const char *fault)
+static void on_check_closed(void *ctx, const char *fault)
 {
 	struct check_process *p = ctx;
 
@@ -47,7 +47,7 @@ static void on_closed(void *ctx, const char *fault)
 		proc_kill(p->proc);
 }
 
-static void on_exit_(void *ctx, const struct proc_status *st _unused_)
+static void on_check_exit(void *ctx, const struct proc_status *st _unused_)
 {
 	struct check_process *p = ctx;
 
@@ -65,10 +65,11 @@ static void on_exit_(void *ctx, const struct proc_status *st _unused_)
 	p->ended(p->ctx);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
+static const struct proc_events events = { on_check_line, on_check_closed, on_check_exit, NULL,
+					   NULL };
 
 /* The process ends a command whose time is over; somebody of its user may keep it from doing so. */
-static void on_overdue(void *ctx)
+static void on_check_overdue(void *ctx)
 {
 	struct check_process *p = ctx;
 
@@ -76,7 +77,7 @@ static void on_overdue(void *ctx)
 	proc_kill(p->proc);
 }
 
-static void put_job(const struct check_process *p, struct slice message, struct buf *b)
+static void put_check_job(const struct check_process *p, struct slice message, struct buf *b)
 {
 	_cleanup_(freep) char *state = file_join(p->session->home, "tools");
 	struct jw w = JW(b);
@@ -91,7 +92,7 @@ static void put_job(const struct check_process *p, struct slice message, struct 
 	jw_end_obj(&w);
 }
 
-static int spawn(struct check_process *p, struct slice message, struct err *e)
+static int spawn_check(struct check_process *p, struct slice message, struct err *e)
 {
 	_cleanup_(freep) char *self = file_own_program();
 	_cleanup_(buf_done) struct buf job = { .max = CHECK_JOB_MAX };
@@ -104,7 +105,7 @@ static int spawn(struct check_process *p, struct slice message, struct err *e)
 				.line_max = CHECK_LINE_MAX };
 	static uint64_t count;
 
-	put_job(p, message, &job);
+	put_check_job(p, message, &job);
 	fd = job.failed ? -1 : file_sealed("acpd-check", buf_slice(&job));
 	if (fd < 0)
 		return err_set(e, -EIO, 0, "CHECK_NOT_STARTED", "its process cannot be told of it");
@@ -133,9 +134,10 @@ struct check_process *check_process_start(struct session *s, const struct check_
 	p->began = clock_mono_ms();
 	p->ended = ended;
 	p->ctx = ctx;
-	if (spawn(p, message, e) < 0)
+	if (spawn_check(p, message, e) < 0)
 		return check_process_free(p);
-	loop_timer_set(s->store->loop, &p->timer, spec->timeout_ms + CHECK_GRACE_MS, on_overdue, p);
+	loop_timer_set(s->store->loop, &p->timer, spec->timeout_ms + CHECK_GRACE_MS,
+		       on_check_overdue, p);
 	return p;
 }
 

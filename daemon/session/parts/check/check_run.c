@@ -41,7 +41,7 @@ struct check_list *turn_checks(const struct session *s, const struct session_tur
 
 /* --- one check --------------------------------------------------------------------------------------------- */
 
-static void step(void *ctx);
+static void step_checks(void *ctx);
 
 static void run_free(struct check_run *r)
 {
@@ -54,7 +54,7 @@ static void run_free(struct check_run *r)
 	free_each(r->message, r);
 }
 
-static void finish(struct check_run *r)
+static void finish_checks(struct check_run *r)
 {
 	struct session *s = r->session;
 	struct check_outcome o = { .failed = r->failed };
@@ -90,7 +90,7 @@ static void tell_elsewhere(const struct check_run *r, const struct check_spec *c
 	event_webhook(r->session, WEBHOOK_CHECK_FAILED, NULL, buf_slice(&b));
 }
 
-static void tell(struct check_run *r, struct slice result)
+static void note_check_result(struct check_run *r, struct slice result)
 {
 	JW_BUF(w, b);
 
@@ -103,7 +103,7 @@ static void tell(struct check_run *r, struct slice result)
 }
 
 /* The current one has ended: its result is told, and the next one begins. */
-static void ended(struct check_run *r)
+static void check_ended(struct check_run *r)
 {
 	const struct check_spec *c = &r->list->v[r->at];
 	JW_BUF(w, b);
@@ -114,7 +114,7 @@ static void ended(struct check_run *r)
 	check_evidence_put(r->session, c, &r->evidence, &w);
 	jw_end_obj(&w);
 	check_span_end(r->session, &r->span, c, &r->evidence);
-	tell(r, buf_slice(&b));
+	note_check_result(r, buf_slice(&b));
 	if (!r->evidence.ok)
 		tell_elsewhere(r, c);
 	if (buf_len(&r->results) > 1)
@@ -123,16 +123,16 @@ static void ended(struct check_run *r)
 	r->failed += !r->evidence.ok;
 	check_evidence_done(&r->evidence);
 	r->at++;
-	loop_defer(r->session->store->loop, &r->task, step, r);
+	loop_defer(r->session->store->loop, &r->task, step_checks, r);
 }
 
 /* One that was ended because nobody wants the rest says nothing. */
-static void settled(struct check_run *r)
+static void check_settled(struct check_run *r)
 {
 	if (r->cancelled)
-		loop_defer(r->session->store->loop, &r->task, step, r);
+		loop_defer(r->session->store->loop, &r->task, step_checks, r);
 	else
-		ended(r);
+		check_ended(r);
 }
 
 static void on_process(void *ctx)
@@ -141,9 +141,9 @@ static void on_process(void *ctx)
 
 	r->process = check_process_free(r->process);
 	if (!r->cancelled && check_changes_known(r))
-		check_changes_look(r, settled);
+		check_changes_look(r, check_settled);
 	else
-		settled(r);
+		check_settled(r);
 }
 
 static void begin_process(struct check_run *r)
@@ -151,39 +151,39 @@ static void begin_process(struct check_run *r)
 	const struct check_spec *c = &r->list->v[r->at];
 
 	if (r->cancelled) {
-		settled(r);
+		check_settled(r);
 		return;
 	}
 	r->process = check_process_start(r->session, c, slice_of(r->message), &r->evidence,
 					 on_process, r, &r->evidence.error);
 	if (!r->process)
-		ended(r);
+		check_ended(r);
 }
 
 /* Before the first that may change something the workspace is looked at, and after each. */
-static void begin(struct check_run *r)
+static void begin_check(struct check_run *r)
 {
 	const struct check_spec *c = &r->list->v[r->at];
 
 	check_span_begin(r->session, &r->span, r->about.turn);
 	if (!c->job)
-		check_changes_judge(r, c, settled);
+		check_changes_judge(r, c, check_settled);
 	else if (check_changes_known(r) && !r->before.known)
 		check_changes_look(r, begin_process);
 	else
 		begin_process(r);
 }
 
-static void step(void *ctx)
+static void step_checks(void *ctx)
 {
 	struct check_run *r = ctx;
 	struct session *s = r->session;
 
 	if (!r->cancelled && r->at < r->list->n) {
-		begin(r);
+		begin_check(r);
 		return;
 	}
-	finish(r);
+	finish_checks(r);
 	activity_note(s);
 	session_advance(s);
 }
@@ -206,7 +206,7 @@ struct check_run *session_checks_run(struct session *s, struct check_list *list,
 	buf_putc(&r->results, '[');
 	checks_of(s)->run = r;
 	activity_note(s);
-	loop_defer(s->store->loop, &r->task, step, r);
+	loop_defer(s->store->loop, &r->task, step_checks, r);
 	return r;
 }
 
@@ -237,7 +237,7 @@ static void drop_check(struct session *s)
 	if (!checks_of(s)->run)
 		return;
 	checks_of(s)->run->cancelled = true;
-	finish(checks_of(s)->run);
+	finish_checks(checks_of(s)->run);
 }
 
 /* --- by hand ------------------------------------------------------------------------------------------------- */

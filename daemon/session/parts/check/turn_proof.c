@@ -38,7 +38,7 @@ void turn_proof_queued(struct session_turn *t, const struct prompt_params *p)
 	proof_of(t)->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
 }
 
-static unsigned retries(const struct session *s, const struct session_turn *t)
+static unsigned proof_retries(const struct session *s, const struct session_turn *t)
 {
 	const char *raw = proof_of(t)->retry ? proof_of(t)->retry : s->setup.retry;
 
@@ -57,7 +57,7 @@ void turn_proof_begin(const struct session *s, struct session_turn *t)
 	list = turn_checks(s, t);
 	p->wanted = check_list_count(list) > 0;
 	check_list_free(list);
-	again = retries(s, t);
+	again = proof_retries(s, t);
 	if (p->wanted && !p->attempt && again) {
 		p->attempt = 1;
 		p->attempts = 1 + again;
@@ -75,7 +75,7 @@ static void forget_said(struct turn_proof *p)
 }
 
 /* So much of it as one character more than is kept. */
-static struct slice newest(struct slice text)
+static struct slice newest_said(struct slice text)
 {
 	size_t n = MIN(text.n, (size_t)LAST_MESSAGE_MAX + 1);
 
@@ -101,7 +101,7 @@ void turn_proof_note(struct session_turn *t, enum harness_update kind, struct sl
 		return;
 	if (p->said_all)
 		forget_said(p);
-	buf_add_slice(&p->said, newest(slice_of(text)));
+	buf_add_slice(&p->said, newest_said(slice_of(text)));
 	if (buf_len(&p->said) > LAST_MESSAGE_MAX) {
 		buf_consume(&p->said, buf_len(&p->said) - LAST_MESSAGE_MAX);
 		p->said_cut = true;
@@ -288,7 +288,7 @@ void turn_proof_load_turn(struct session_turn *t, struct slice record, bool ende
 	t->goes_on = proof_of(t)->retried;
 }
 
-static void follow(const struct turn_proof *before, struct session_turn *next)
+static void proof_follow(const struct turn_proof *before, struct session_turn *next)
 {
 	struct turn_proof *p = proof_of(next);
 
@@ -300,7 +300,7 @@ static void follow(const struct turn_proof *before, struct session_turn *next)
 
 void turn_proof_follow(const struct session_turn *t, struct session_turn *next)
 {
-	follow(proof_of(t), next);
+	proof_follow(proof_of(t), next);
 }
 
 /* Other turns may end between two attempts: prompts that were cancelled while they waited. */
@@ -326,6 +326,6 @@ bool turn_proof_recall_next(struct session *s, struct session_turn *next)
 {
 	if (!checks_of(s)->recalled.retried)
 		return false;
-	follow(&checks_of(s)->recalled, next);
+	proof_follow(&checks_of(s)->recalled, next);
 	return true;
 }

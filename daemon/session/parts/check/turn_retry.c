@@ -12,7 +12,7 @@
 /* --- what the harness is told ------------------------------------------------------------------------------- */
 
 /* The end of a longer text, from a whole character on. */
-static struct slice end_of(const char *text, size_t max)
+static struct slice text_end(const char *text, size_t max)
 {
 	size_t n = strlen(text), from = n > max ? n - max : 0;
 
@@ -28,7 +28,7 @@ static void say_text(struct buf *b, const char *what, struct jval v)
 	if (jstr_decode_shown(v, RETRY_TEXT_MAX, &text) < 0 || !*text)
 		return;
 	buf_printf(b, "%s ends with:\n```\n", what);
-	buf_add_slice(b, end_of(text, RETRY_TAIL_MAX));
+	buf_add_slice(b, text_end(text, RETRY_TAIL_MAX));
 	buf_puts(b, text[strlen(text) - 1] == '\n' ? "```\n" : "\n```\n");
 }
 

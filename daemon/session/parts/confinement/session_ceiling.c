@@ -12,8 +12,8 @@
 
 #include <errno.h>
 
-static int check_level(const struct session *s, const struct level_wish *asked,
-		       const struct level_wish *more, struct err *e)
+static int ceiling_check_level(const struct session *s, const struct level_wish *asked,
+			       const struct level_wish *more, struct err *e)
 {
 	const char *field = asked ? level_less(s->store, asked, &s->setup.level) : NULL;
 
@@ -26,8 +26,8 @@ static int check_level(const struct session *s, const struct level_wish *asked,
 		field, level_name(session_level(s)));
 }
 
-static int check_network(const struct session *s, struct slice asked,
-			 const struct egress_rules *more, struct err *e)
+static int ceiling_check_network(const struct session *s, struct slice asked,
+				 const struct egress_rules *more, struct err *e)
 {
 	struct egress_rules *rules = NULL;
 	bool ok;
@@ -44,8 +44,8 @@ static int check_network(const struct session *s, struct slice asked,
 			      "this token allows the session no wider network than it has");
 }
 
-static int check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *field,
-		       struct err *e)
+static int ceiling_check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *field,
+			       struct err *e)
 {
 	return asked <= MAX(has, more) ? 0 :
 					 err_field(e, field, "FIELD_OUT_OF_RANGE",
@@ -53,28 +53,29 @@ static int check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *
 						   field, (unsigned long long)MAX(has, more));
 }
 
-static int check_limits(const struct session *s, const struct group_limits *asked,
-			const struct group_limits *more, struct err *e)
+static int ceiling_check_limits(const struct session *s, const struct group_limits *asked,
+				const struct group_limits *more, struct err *e)
 {
 	struct group_limits has = session_limits_of(s);
-	int r = check_limit(asked->memory, has.memory, more->memory,
-			    "_meta.acpd.limits.memoryBytes", e);
+	int r = ceiling_check_limit(asked->memory, has.memory, more->memory,
+				    "_meta.acpd.limits.memoryBytes", e);
 
 	if (r == 0)
-		r = check_limit(asked->pids, has.pids, more->pids, "_meta.acpd.limits.pids", e);
+		r = ceiling_check_limit(asked->pids, has.pids, more->pids, "_meta.acpd.limits.pids",
+					e);
 	if (r == 0)
-		r = check_limit(asked->cpu_weight,
-				has.cpu_weight ? has.cpu_weight : CPU_WEIGHT_EVEN, more->cpu_weight,
-				"_meta.acpd.limits.cpuWeight", e);
+		r = ceiling_check_limit(asked->cpu_weight,
+					has.cpu_weight ? has.cpu_weight : CPU_WEIGHT_EVEN,
+					more->cpu_weight, "_meta.acpd.limits.cpuWeight", e);
 	return r;
 }
 
 int session_ceiling_check(const struct session *s, const struct setup_params *p,
 			  const struct session_ceiling *c, struct err *e)
 {
-	int r = check_level(s, p->level, &c->level, e);
+	int r = ceiling_check_level(s, p->level, &c->level, e);
 
 	if (r == 0)
-		r = check_network(s, p->network, c->network, e);
-	return r == 0 ? check_limits(s, &p->limits, &c->limits, e) : r;
+		r = ceiling_check_network(s, p->network, c->network, e);
+	return r == 0 ? ceiling_check_limits(s, &p->limits, &c->limits, e) : r;
 }

@@ -152,7 +152,7 @@ enum confine_level store_level(const struct session_store *st)
 }
 
 /* The highest level that has to be met whole. */
-static enum confine_level required(const struct session_store *st, const struct level_wish *w)
+static enum confine_level required_level(const struct session_store *st, const struct level_wish *w)
 {
 	return w->named && w->at_least ? w->level : store_level_of(st)->policy.min;
 }
@@ -164,7 +164,7 @@ const char *level_less(const struct session_store *st, const struct level_wish *
 
 	if (a.level < t.level)
 		return "_meta.acpd.level";
-	if (required(st, &a) < required(st, &t))
+	if (required_level(st, &a) < required_level(st, &t))
 		return "_meta.acpd.level.atLeast";
 	return t.log && !a.log ? "_meta.acpd.level.log" : NULL;
 }
@@ -182,8 +182,8 @@ static enum inner_choice inner_of(const struct setup *have, const struct setup_p
 }
 
 /* Of a namespace of users in which root outside is somebody root needs a capability, and a level leaves him none. */
-static int check_inner(const struct session_store *st, enum inner_choice inner,
-		       enum confine_level level, struct err *e)
+static int check_inner_sandbox(const struct session_store *st, enum inner_choice inner,
+			       enum confine_level level, struct err *e)
 {
 	if (inner != INNER_ON || level == LEVEL_OPEN || geteuid() != 0 || st->user.switched)
 		return 0;
@@ -202,14 +202,14 @@ static int check_setup_level(const struct setup_request *r, struct err *e)
 	struct level_wish w = wish_of(st, said);
 	struct level_facts f = { st, w.level, w.log };
 	_cleanup_(buf_done) struct buf why = { 0 };
-	enum confine_level whole = required(st, &w);
+	enum confine_level whole = required_level(st, &w);
 
 	if (p->level && p->level->level < store_level_of(st)->policy.min)
 		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
 				 "the operator allows no level below %s",
 				 level_name(store_level_of(st)->policy.min));
 	if (!each_missing(&f, whole, add_reason, &why))
-		return check_inner(st, inner_of(have, p), w.level, e);
+		return check_inner_sandbox(st, inner_of(have, p), w.level, e);
 	buf_putc(&why, '\0');
 	return err_field(e, "_meta.acpd.level", "CONFINEMENT_UNSUPPORTED",
 			 "%s cannot be had here: %s", level_name(whole), why.data);

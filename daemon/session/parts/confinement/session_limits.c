@@ -28,7 +28,7 @@ static inline struct store_limits *store_limits_of(const struct session_store *s
 	return st->parts[PART_LIMITS];
 }
 
-static uint64_t bounded(uint64_t asked, uint64_t max)
+static uint64_t limit_within(uint64_t asked, uint64_t max)
 {
 	return asked ? MIN(asked, max) : max;
 }
@@ -38,12 +38,12 @@ struct group_limits session_limits_of(const struct session *s)
 {
 	const struct group_limits *max = &store_limits_of(s->store)->max, *asked = &s->setup.limits;
 
-	return (struct group_limits){ .memory = bounded(asked->memory, max->memory),
-				      .pids = bounded(asked->pids, max->pids),
+	return (struct group_limits){ .memory = limit_within(asked->memory, max->memory),
+				      .pids = limit_within(asked->pids, max->pids),
 				      .cpu_weight = asked->cpu_weight };
 }
 
-static int check_max(uint64_t asked, uint64_t max, const char *field, struct err *e)
+static int check_limit_max(uint64_t asked, uint64_t max, const char *field, struct err *e)
 {
 	return asked <= max ? 0 :
 			      err_field(e, field, "FIELD_OUT_OF_RANGE",
@@ -54,11 +54,11 @@ static int check_max(uint64_t asked, uint64_t max, const char *field, struct err
 int session_limits_check(const struct session_store *st, const struct setup_params *p,
 			 struct err *e)
 {
-	int r = check_max(p->limits.memory, store_limits_of(st)->max.memory,
-			  "_meta.acpd.limits.memoryBytes", e);
+	int r = check_limit_max(p->limits.memory, store_limits_of(st)->max.memory,
+				"_meta.acpd.limits.memoryBytes", e);
 
-	return r == 0 ? check_max(p->limits.pids, store_limits_of(st)->max.pids,
-				  "_meta.acpd.limits.pids", e) :
+	return r == 0 ? check_limit_max(p->limits.pids, store_limits_of(st)->max.pids,
+					"_meta.acpd.limits.pids", e) :
 			r;
 }
 
@@ -199,7 +199,7 @@ static void put_limits_bounds(const struct session *s, struct proc_bounds *b)
 	b->group = s->harness.group;
 }
 
-static int check_limits(const struct setup_request *r, struct err *e)
+static int check_setup_limits(const struct setup_request *r, struct err *e)
 {
 	return session_limits_check(r->store, r->params, e);
 }
@@ -214,6 +214,6 @@ const struct session_part limits_part = {
 	.open_bounds = open_limits,
 	.put_bounds = put_limits_bounds,
 	.explain_exit = explain_oom_exit,
-	.check_setup = check_limits,
+	.check_setup = check_setup_limits,
 	.watch = note_oom_kills,
 };

@@ -16,7 +16,7 @@
 
 #include <sys/epoll.h>
 
-static struct jw begin_event(struct buf *b)
+static struct jw begin_refusal_event(struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -28,7 +28,7 @@ static struct jw begin_event(struct buf *b)
 static void note_refusal(struct session *s, const struct refusal *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, rule = { 0 };
-	struct jw w = begin_event(&b);
+	struct jw w = begin_refusal_event(&b);
 
 	refusal_put_rule(r, &rule);
 	jw_str(&w, "call", r->call);
@@ -39,17 +39,17 @@ static void note_refusal(struct session *s, const struct refusal *r)
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static void note_more(struct session *s, uint64_t more)
+static void note_more_refusals(struct session *s, uint64_t more)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = begin_event(&b);
+	struct jw w = begin_refusal_event(&b);
 
 	jw_uint(&w, "more", more);
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
 /* again: also what has happened again. What is too much now is told when the turn ends. */
-static void tell(struct session *s, bool again)
+static void note_new_refusals(struct session *s, bool again)
 {
 	struct session_refusals *f = refusals_of(s);
 	struct refusal one;
@@ -62,15 +62,15 @@ static void tell(struct session *s, bool again)
 	}
 }
 
-static void on_news(void *ctx, uint32_t events _unused_)
+static void on_refusals(void *ctx, uint32_t events _unused_)
 {
 	struct session *s = ctx;
 
 	refusals_seen(refusals_of(s)->record);
-	tell(s, false);
+	note_new_refusals(s, false);
 }
 
-static void tell_refusals(struct session *s, struct session_turn *t _unused_)
+static void note_turn_refusals(struct session *s, struct session_turn *t _unused_)
 {
 	struct session_refusals *f = refusals_of(s);
 	uint64_t more;
@@ -78,10 +78,10 @@ static void tell_refusals(struct session *s, struct session_turn *t _unused_)
 	if (!f->record)
 		return;
 	f->told_turn = 0;
-	tell(s, true);
+	note_new_refusals(s, true);
 	more = refusals_take_more(f->record);
 	if (more)
-		note_more(s, more);
+		note_more_refusals(s, more);
 	f->told_turn = 0;
 }
 
@@ -104,7 +104,7 @@ static int open_refusals(struct session *s, struct err *e _unused_)
 	if (!session_level_logs(s) || f->record)
 		return 0;
 	f->record = refusals_new();
-	f->news = (struct loop_io){ .fd = refusals_fd(f->record), .fn = on_news, .ctx = s };
+	f->news = (struct loop_io){ .fd = refusals_fd(f->record), .fn = on_refusals, .ctx = s };
 	loop_io_set(s->store->loop, &f->news, EPOLLIN);
 	return 0;
 }
@@ -114,5 +114,5 @@ const struct session_part refusals_part = {
 	.size = sizeof(struct session_refusals),
 	.open_bounds = open_refusals,
 	.shut = close_refusals,
-	.turn_closing = tell_refusals,
+	.turn_closing = note_turn_refusals,
 };

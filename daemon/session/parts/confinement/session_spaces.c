@@ -2,7 +2,7 @@
  * session_spaces.c - computes the view of a session in its mount namespace, and when it needs new
  * namespaces.
  *
- * made_for() describes everything that the namespaces depend on, as text. They are reused while
+ * describe_spaces() returns everything that the namespaces depend on, as text. They are reused while
  * that text is equal. They never change under a running harness, so the harness and its tools
  * always share them. Hidden paths are added after the session's own, and fsview_settle resolves
  * their overlap.
@@ -99,7 +99,7 @@ static int add_place(struct fsview *v, struct session *s, struct err *e)
 	return fsview_add(v, FSVIEW_SHOWN, place.own, e);
 }
 
-static int fill(struct fsview *v, struct session *s, struct err *e)
+static int fill_session_view(struct fsview *v, struct session *s, struct err *e)
 {
 	int r = add_workspace(v, s, e);
 
@@ -124,7 +124,7 @@ static bool shuts_devices(const struct session *s)
 }
 
 /* Below strict there are mounts alone: for an overlay, and for devices that the session could open. */
-static enum spaces_kind kind_of(const struct session *s)
+static enum spaces_kind spaces_kind_of(const struct session *s)
 {
 	if (session_level(s) == LEVEL_STRICT && !spaces_missing())
 		return SPACES_ALL;
@@ -144,13 +144,13 @@ static struct spaces *make_kind(struct session *s, enum spaces_kind kind, struct
 				struct err *e)
 {
 	if (kind == SPACES_ALL)
-		return fill(v, s, e) < 0 ?
+		return fill_session_view(v, s, e) < 0 ?
 			       NULL :
 			       spaces_new(v, s->id, s->user.switched, s->user.uid, s->user.gid, e);
 	return make_mounts(s, v, e);
 }
 
-static int make_anew(struct session *s, enum spaces_kind kind, struct err *e)
+static int renew_spaces(struct session *s, enum spaces_kind kind, struct err *e)
 {
 	struct fsview *v = fsview_new();
 
@@ -159,7 +159,7 @@ static int make_anew(struct session *s, enum spaces_kind kind, struct err *e)
 	return s->harness.spaces ? 0 : -EIO;
 }
 
-static char *made_for(const struct session *s, enum spaces_kind kind)
+static char *describe_spaces(const struct session *s, enum spaces_kind kind)
 {
 	return xprintf("%d %d %d %llu %s %s", kind, shuts_devices(s), draft_of(s)->how,
 		       (unsigned long long)draft_of(s)->generation, s->cwd,
@@ -168,7 +168,7 @@ static char *made_for(const struct session *s, enum spaces_kind kind)
 
 int session_spaces_open(struct session *s, struct err *e)
 {
-	enum spaces_kind kind = kind_of(s);
+	enum spaces_kind kind = spaces_kind_of(s);
 	_cleanup_(freep) char *now = NULL, *tree = NULL;
 	int r;
 
@@ -181,12 +181,12 @@ int session_spaces_open(struct session *s, struct err *e)
 	r = session_tree_open(s, &tree, e);
 	if (r < 0)
 		return r;
-	now = made_for(s, kind);
+	now = describe_spaces(s, kind);
 	if (s->harness.spaces && spaces_live(s->harness.spaces) &&
 	    strcmp(s->harness.spaces_for, now) == 0)
 		return 0;
 	session_spaces_close(s);
-	r = make_anew(s, kind, e);
+	r = renew_spaces(s, kind, e);
 	if (r == 0)
 		s->harness.spaces_for = TAKE_PTR(now);
 	return r;

@@ -32,7 +32,7 @@ void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
 	jw_bool(w, "overlay", draft_of(s)->how == DRAFT_OVERLAY);
 }
 
-static int damaged(const struct err *why, struct err *e)
+static int refuse_unreadable(const struct err *why, struct err *e)
 {
 	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why->msg);
 }
@@ -52,10 +52,10 @@ static int mount_view(struct session *s, struct err *e)
 	if (draft_of(s)->how != DRAFT_OVERLAY ||
 	    draft_mount(s, MAX(draft_head_read(s).generation, (uint64_t)1), &why) == 0)
 		return 0;
-	return damaged(&why, e);
+	return refuse_unreadable(&why, e);
 }
 
-static void note_event(struct session *s, const char *event, struct slice more)
+static void note_draft_event(struct session *s, const char *event, struct slice more)
 {
 	JW_BUF(w, b);
 
@@ -105,7 +105,7 @@ static int check_place(const struct session *s, struct err *e)
 		       "the daemon's own state lies in cwd, which cannot have a draft");
 }
 
-static int not_writable(int r, struct err *e)
+static int refuse_unwritable(int r, struct err *e)
 {
 	return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE", "a draft cannot be kept: %s",
 		       strerror(-r));
@@ -135,7 +135,7 @@ static int begin_on(struct draft_op *op, struct err *e)
 	draft_remove(s);
 	r = check_place(s, e);
 	if (r == 0 && (r = draft_make_dir(s)) < 0)
-		r = not_writable(r, e);
+		r = refuse_unwritable(r, e);
 	if (r == 0 && draft_mount(s, 1, &why) < 0) {
 		op->missing = xstrdup(why.msg);
 		r = make_copy_dir(s, e);
@@ -164,7 +164,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, bool fail
 	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
 	note_record(s);
 	jw_object(&w, NULL, JW_STR("after", op->why));
-	note_event(s, "draft_on", buf_slice(&b));
+	note_draft_event(s, "draft_on", buf_slice(&b));
 	put_state(op);
 	return 0;
 }
@@ -193,7 +193,7 @@ static int finish_off(struct draft_op *op)
 	draft_set(s, DRAFT_OFF, NULL);
 	note_record(s);
 	draft_remove(s);
-	note_event(s, "draft_off", SLICE_NONE);
+	note_draft_event(s, "draft_off", SLICE_NONE);
 	put_state(op);
 	return 0;
 }
@@ -280,7 +280,7 @@ static int begin_apply(struct draft_op *op, struct err *e)
 }
 
 /* The program was killed, perhaps half-way: that is finished or undone, and the base tells which. */
-static int recover(struct draft_op *op, struct err *e)
+static int recover_apply(struct draft_op *op, struct err *e)
 {
 	struct session *s = op->s;
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -299,7 +299,7 @@ static void applied(struct draft_op *op, uint64_t changes)
 	draft_unmount(s); /* the next generation is another one */
 	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	jw_object(&w, NULL, JW_STR("patchDigest", op->digest), JW_UINT("applied", changes));
-	note_event(s, "draft_applied", buf_slice(&b));
+	note_draft_event(s, "draft_applied", buf_slice(&b));
 	session_put_draft(&answer, s);
 	jw_members(&answer, buf_slice(&b), NULL);
 }
@@ -312,7 +312,7 @@ static int ended_apply(struct draft_op *op, struct slice report, bool failed, st
 
 	if (op->torn && !op->recovers) {
 		op->recovers = true;
-		return recover(op, e);
+		return recover_apply(op, e);
 	}
 	if (failed && op->recovers) /* the note stays, for the next daemon */
 		return -EIO;

@@ -40,7 +40,7 @@ static char *draft_dir(const struct session *s)
 	return file_join(all, s->id);
 }
 
-static char *in_dir(const struct session *s, const char *name)
+static char *draft_path(const struct session *s, const char *name)
 {
 	_cleanup_(freep) char *dir = draft_dir(s);
 
@@ -49,13 +49,13 @@ static char *in_dir(const struct session *s, const char *name)
 
 char *draft_base_file(const struct session *s)
 {
-	return in_dir(s, "base");
+	return draft_path(s, "base");
 }
 
 /* A mount of its own, so that nobody who shares our tree of mounts sees what is mounted in it. */
 static char *mounts_dir(const struct session *s)
 {
-	return in_dir(s, "at");
+	return draft_path(s, "at");
 }
 
 static char *draft_view_path(const struct session *s)
@@ -158,9 +158,9 @@ static void drop_layers(struct session *s, const char *layers, const char *keep)
 	}
 }
 
-static int make_dirs(struct session *s, const char *layer)
+static int make_draft_dirs(struct session *s, const char *layer)
 {
-	_cleanup_(freep) char *layers = in_dir(s, "layers"), *at = mounts_dir(s),
+	_cleanup_(freep) char *layers = draft_path(s, "layers"), *at = mounts_dir(s),
 			      *view = draft_view_path(s);
 	int r = draft_make_dir(s);
 
@@ -189,7 +189,7 @@ static int mount_over(struct session *s, const char *layer, struct err *e)
 	_cleanup_(freep) char *upper = file_join(layer, "upper"), *work = file_join(layer, "work"),
 			      *view = draft_view_path(s);
 	_cleanup_(closep) int lower = open_lower(s);
-	int r = lower < 0 ? lower : make_dirs(s, layer);
+	int r = lower < 0 ? lower : make_draft_dirs(s, layer);
 
 	if (r == 0)
 		r = make_upper(upper, lower);
@@ -211,7 +211,7 @@ char *draft_upper_path(const struct session *s)
 
 int draft_mount(struct session *s, uint64_t generation, struct err *e)
 {
-	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
+	_cleanup_(freep) char *layers = draft_path(s, "layers"), *layer = NULL;
 	char name[24];
 	int r;
 

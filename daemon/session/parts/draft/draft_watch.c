@@ -28,7 +28,8 @@ static void begin_after(struct session *s, const char *why)
 	op->why = why;
 }
 
-static void count(struct session *s, bool failed, int64_t *have, int64_t most, const char *why)
+static void count_draft_failures(struct session *s, bool failed, int64_t *have, int64_t most,
+				 const char *why)
 {
 	if (!most || session_draft_on(s))
 		return;
@@ -39,7 +40,8 @@ static void count(struct session *s, bool failed, int64_t *have, int64_t most, c
 
 void session_draft_note_tool(struct session *s, bool ok)
 {
-	count(s, !ok, &draft_of(s)->failed_tools, s->setup.draft_after.tools, "tools");
+	count_draft_failures(s, !ok, &draft_of(s)->failed_tools, s->setup.draft_after.tools,
+			     "tools");
 }
 
 /* --- how much ------------------------------------------------------------------------------------------------ */
@@ -56,7 +58,7 @@ static void put_root(const struct session *s, struct jw *w)
 	jw_end_obj(w);
 }
 
-static void too_large(const struct session *s, struct err *e)
+static void refuse_large_draft(const struct session *s, struct err *e)
 {
 	err_set(e, -EDQUOT, RPC_INTERNAL_ERROR, "DRAFT_TOO_LARGE",
 		"the draft takes %llu bytes, and may take %llu (--draft-max)",
@@ -69,7 +71,7 @@ static void stop_turn(struct session *s)
 {
 	struct err e;
 
-	too_large(s, &e);
+	refuse_large_draft(s, &e);
 	turn_fail_because(s, &e);
 	if (!s->harness.proc || s->harness.state != H_READY)
 		return;
@@ -77,7 +79,7 @@ static void stop_turn(struct session *s)
 	proc_kill(s->harness.proc);
 }
 
-static void on_measured(struct inspection *run, struct slice report, const struct err *failed)
+static void on_draft_measured(struct inspection *run, struct slice report, const struct err *failed)
 {
 	struct session *s = run->session;
 
@@ -95,7 +97,7 @@ static void on_measured(struct inspection *run, struct slice report, const struc
 		stop_turn(s);
 }
 
-static void measure(struct session *s)
+static void measure_draft(struct session *s)
 {
 	JW_BUF(w, job);
 	struct inspection *run;
@@ -107,8 +109,8 @@ static void measure(struct session *s)
 		return;
 	put_root(s, &w);
 	run = new0(struct inspection);
-	draft_of(s)->use.measuring =
-		inspection_start(run, s, "draft-measure", buf_slice(&job), on_measured, &e) == 0;
+	draft_of(s)->use.measuring = inspection_start(run, s, "draft-measure", buf_slice(&job),
+						      on_draft_measured, &e) == 0;
 	if (!draft_of(s)->use.measuring)
 		free(run);
 }
@@ -119,7 +121,7 @@ static void on_tick(void *ctx)
 
 	if (!turn_in_harness(s))
 		return;
-	measure(s);
+	measure_draft(s);
 	loop_timer_set(s->store->loop, &draft_of(s)->timer, DRAFT_MEASURE_MS, on_tick, s);
 }
 
@@ -128,7 +130,7 @@ bool session_draft_may_begin(struct session *s, struct err *e)
 	if (!session_draft_on(s))
 		return true;
 	if (draft_of(s)->use.over)
-		too_large(s, e);
+		refuse_large_draft(s, e);
 	else
 		loop_timer_set(s->store->loop, &draft_of(s)->timer, DRAFT_MEASURE_MS, on_tick, s);
 	return !draft_of(s)->use.over;
@@ -160,11 +162,12 @@ static const struct draft_op_kind draft_op_ready = { "ready", false, draft_begin
 void session_draft_note_turn(struct session *s, struct session_turn *t)
 {
 	if (proof_of(t)->verdict != CHECK_UNCHECKED)
-		count(s, proof_of(t)->verdict == CHECK_FAILED, &draft_of(s)->failed_checks,
-		      s->setup.draft_after.checks, "checks");
+		count_draft_failures(s, proof_of(t)->verdict == CHECK_FAILED,
+				     &draft_of(s)->failed_checks, s->setup.draft_after.checks,
+				     "checks");
 	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;
-	measure(s);
+	measure_draft(s);
 	if (!outbox_wants(s->store->outbox, WEBHOOK_DRAFT_READY))
 		return;
 	draft_op_add(s, &draft_op_ready, NULL, NULL)->turn = t->no;

@@ -113,7 +113,7 @@ char *mcp_servers_named(const struct session *s, const char *said)
 }
 
 /* Member "mcp": the session's MCP servers, and which of them have reached the harness. Omitted if it has none. */
-static void put_mcp(struct jw *w, const struct session *s)
+static void put_mcp_status(struct jw *w, const struct session *s)
 {
 	if (store_mcp_of(s->store)->ops)
 		store_mcp_of(s->store)->ops->put(store_mcp_of(s->store)->ctx, s, w);
@@ -155,7 +155,7 @@ const struct session_part mcp_part = {
 	.name = "mcp",
 	.size = sizeof(struct session_mcp),
 	.create = create_mcp,
-	.put_status = put_mcp,
+	.put_status = put_mcp_status,
 	.shut = mcp_servers_forget,
 	.drop = upcall_ports_drop,
 	.free = free_mcp,

@@ -55,7 +55,8 @@ static void upcall_end(struct upcall *c, struct slice result, struct slice error
 }
 
 /* What happened between us and the client, in the words of JSON-RPC: the client's MCP server has said nothing. */
-static void put_error(struct buf *b, const char *reason, const char *text, struct slice outer)
+static void put_upcall_error(struct buf *b, const char *reason, const char *text,
+			     struct slice outer)
 {
 	struct jw w = JW(b);
 
@@ -74,7 +75,7 @@ static void put_binding_error(struct buf *b, struct slice error)
 	if (jstr_decode_shown(jobj_get(error, "message"), BINDING_SAID_MAX, &said) < 0)
 		said = xstrdup("it gives no message");
 	text = xprintf("the client could not carry out this MCP request: %s", said);
-	put_error(b, "MCP_BINDING_FAILED", text, error);
+	put_upcall_error(b, "MCP_BINDING_FAILED", text, error);
 }
 
 static const struct {
@@ -88,7 +89,7 @@ static const struct {
 };
 
 /* The owner of the tool may have to check what became of it. */
-static void note_lost(const struct upcall *c)
+static void note_upcall_lost(const struct upcall *c)
 {
 	JW_BUF(w, b);
 	struct jval tool = jobj_get(slice_of(c->params), "name");
@@ -103,34 +104,34 @@ static void note_lost(const struct upcall *c)
 	event_note(c->session, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static void end_now(void *ctx)
+static void upcall_end_now(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct upcall *c = ctx;
 
 	if (strcmp(c->reason, "TOOL_CALL_LOST") == 0)
-		note_lost(c);
+		note_upcall_lost(c);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (strcmp(ends[i].reason, c->reason) == 0)
-			put_error(&b, c->reason, ends[i].text, SLICE_NONE);
+			put_upcall_error(&b, c->reason, ends[i].text, SLICE_NONE);
 	upcall_end(c, SLICE_NONE, buf_slice(&b));
 }
 
 /* reason: of the table above. */
-static void end_later(struct upcall *c, const char *reason)
+static void upcall_end_later(struct upcall *c, const char *reason)
 {
 	loop_timer_cancel(&c->hold);
 	c->state = UP_ENDING;
 	c->port = NULL;
 	c->reason = reason;
-	loop_defer(c->session->store->loop, &c->end_task, end_now, c);
+	loop_defer(c->session->store->loop, &c->end_task, upcall_end_now, c);
 }
 
-static void on_held_too_long(void *ctx)
+static void on_upcall_held_too_long(void *ctx)
 {
 	struct upcall *c = ctx;
 
-	end_later(c, c->sent ? "TOOL_CALL_LOST" : "NO_DRIVER");
+	upcall_end_later(c, c->sent ? "TOOL_CALL_LOST" : "NO_DRIVER");
 }
 
 /* --- to a port ---------------------------------------------------------------------------------------------- */
@@ -146,7 +147,7 @@ static void upcall_hold(struct upcall *c)
 	c->state = UP_QUEUED;
 	c->port = NULL;
 	loop_timer_set(c->session->store->loop, &c->hold,
-		       store_mcp_of(c->session->store)->hold * 1000ul, on_held_too_long, c);
+		       store_mcp_of(c->session->store)->hold * 1000ul, on_upcall_held_too_long, c);
 }
 
 static void upcall_hand(struct upcall *c, struct port *p)
@@ -158,7 +159,7 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	c->sent++;
 	if (!p->ops->send(p->ctx, c)) {
 		c->sent--;
-		end_later(c, "TOO_MANY_CALLS");
+		upcall_end_later(c, "TOO_MANY_CALLS");
 	}
 }
 
@@ -175,11 +176,11 @@ static void upcall_send(struct upcall *c)
 	struct port *p = newest_port(c->session);
 
 	if (!may_send(c, p))
-		end_later(c, "TOOL_CALL_LOST");
+		upcall_end_later(c, "TOOL_CALL_LOST");
 	else if (!p)
 		upcall_hold(c);
 	else if (!setup_server_id(&c->session->setup, c->server).n)
-		end_later(c, "MCP_SERVER_UNKNOWN");
+		upcall_end_later(c, "MCP_SERVER_UNKNOWN");
 	else
 		upcall_hand(c, p);
 }
@@ -200,7 +201,7 @@ struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 	random_hex(c->request_id + 12, 16);
 	list_add_tail(&mcp_of(s)->upcalls, &c->link);
 	if (++mcp_of(s)->nupcalls > UPCALLS_MAX)
-		end_later(c, "TOO_MANY_CALLS");
+		upcall_end_later(c, "TOO_MANY_CALLS");
 	else
 		upcall_send(c);
 	activity_note(s);
@@ -268,8 +269,8 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 		if (error.n)
 			put_binding_error(&b, error);
 		else
-			put_error(&b, "MCP_ANSWER_INVALID",
-				  "the client's answer is not an MCP outcome", SLICE_NONE);
+			put_upcall_error(&b, "MCP_ANSWER_INVALID",
+					 "the client's answer is not an MCP outcome", SLICE_NONE);
 		upcall_end(c, SLICE_NONE, buf_slice(&b));
 	}
 }
