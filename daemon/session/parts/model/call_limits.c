@@ -48,15 +48,10 @@ static bool names_models(struct slice provider)
 
 static bool has_model(struct slice provider, const char *model)
 {
-	struct jiter it;
-	struct jval v;
-
 	for (size_t i = 0; i < ARRAY_SIZE(model_members); i++)
 		if (jstr_is(jobj_get(provider, model_members[i]), model))
 			return true;
-	if (!jiter_init(&it, jobj_get(provider, "models")))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, jobj_get(provider, "models"))
 		if (jstr_is(v, model))
 			return true;
 	return false;
@@ -73,14 +68,11 @@ static bool may_use(const struct session *s, const char *model)
 /* Gateways take a list of models as well, of which the next one is asked when the first fails. */
 static bool list_allowed(const struct session *s, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (list.type == J_NONE || list.type == J_NULL)
 		return true;
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
+	if (list.type != J_ARRAY)
 		return false;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		_cleanup_(freep) char *model = NULL;
 
 		if (jstr_decode(v, MODEL_NAME_LEN, &model) < 0 || !may_use(s, model))

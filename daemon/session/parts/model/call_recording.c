@@ -66,8 +66,7 @@ const char *call_record_stopped(int fd)
 /* A harness that is gone has no call that anybody could miss. */
 static void tell(struct session *s, const char *reason)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	log_warn("model", "the recording of a session's model calls was stopped", "session", s->id,
 		 "reason", reason);
@@ -294,29 +293,19 @@ static void give_up(struct provider_call *c)
 
 static void put_headers(struct jw *w, struct slice headers)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
 	jw_obj(w, "headers");
-	if (headers.n && jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		while (jiter_next(&it, &name, &v))
-			if (model_answer_header_passes(name))
-				jw_member_raw(w, name, v.raw);
+	jobj_each(name, v, headers)
+		if (model_answer_header_passes(name))
+			jw_member_raw(w, name, v.raw);
 	jw_end_obj(w);
 }
 
 /* Compressed, though that was not asked for. */
 static bool is_encoded(struct slice headers)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
-	if (headers.n && jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		while (jiter_next(&it, &name, &v))
-			if (http_word_is(name, "content-encoding") && !jstr_is(v, "identity"))
-				return true;
+	jobj_each(name, v, headers)
+		if (http_word_is(name, "content-encoding") && !jstr_is(v, "identity"))
+			return true;
 	return false;
 }
 

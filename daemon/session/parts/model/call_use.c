@@ -155,8 +155,7 @@ void call_use_request_id(struct provider_call *c, struct jval id)
 static void forget(struct call_use *u)
 {
 	u->meter = call_meter_free(u->meter);
-	free(u->model);
-	free(u->request_id);
+	free_each(u->model, u->request_id);
 	memset(u, 0, sizeof(*u));
 }
 

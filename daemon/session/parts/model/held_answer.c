@@ -9,13 +9,8 @@
 static bool is_event_stream(struct slice headers)
 {
 	static const char type[] = "text/event-stream";
-	struct slice name;
-	struct jiter it;
-	struct jval v;
 
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return false;
-	while (jiter_next(&it, &name, &v)) {
+	jobj_each(name, v, headers) {
 		_cleanup_(freep) char *value = NULL;
 
 		if (http_word_is(name, "content-type") &&

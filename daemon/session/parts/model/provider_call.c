@@ -52,7 +52,6 @@ static void on_call(void *ctx, struct model_call *call)
 	c->turn = session_running(s);
 	memcpy(c->id, "model-call:", 11);
 	random_hex(c->id + 11, 16);
-	list_init(&c->link);
 	list_add_tail(&model_of(s)->calls, &c->link);
 	activity_note(s);
 	model_call_follow(call, &call_ops, c);
@@ -130,13 +129,7 @@ void provider_call_break(struct provider_call *c, enum model_refusal why)
 
 static bool has_header(struct slice headers, struct slice name)
 {
-	struct slice own;
-	struct jiter it;
-	struct jval v;
-
-	if (!headers.n || !jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return false;
-	while (jiter_next(&it, &own, &v))
+	jobj_each(own, v, headers)
 		if (http_words_same(own, name))
 			return true;
 	return false;
@@ -146,15 +139,11 @@ void provider_call_put_headers(const struct provider_call *c, struct jw *w, cons
 			       struct slice given)
 {
 	struct slice passed = model_call_request(c->call)->headers;
-	struct slice name;
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(w, key);
 	if (given.n)
 		jw_members(w, given, NULL);
-	jiter_init(&it, (struct jval){ J_OBJECT, passed });
-	while (jiter_next(&it, &name, &v))
+	jobj_each(name, v, passed)
 		if (!has_header(given, name))
 			jw_member_raw(w, name, v.raw);
 	jw_end_obj(w);

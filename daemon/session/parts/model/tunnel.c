@@ -65,15 +65,10 @@ static struct slice next_piece(struct slice body, size_t max)
 
 static void send_piece(struct tunnel_call *c, struct slice piece, bool last)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->of->id);
-	jw_uint(&w, "seq", c->sent_seq++);
-	jw_slice(&w, "text", piece);
-	jw_bool(&w, "last", last);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("callId", c->of->id), JW_UINT("seq", c->sent_seq++),
+		  JW_SLICE("text", piece), JW_BOOL("last", last));
 	c->taker->ops->notify(c->taker->ctx, "_acpd/model/body", buf_slice(&b));
 }
 
@@ -177,15 +172,11 @@ void tunnel_put(const struct tunnel_call *c, struct buf *params)
 
 static void tunnel_taken(struct provider_call *call, size_t n)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct tunnel_call *c = call->carried;
-	struct jw w = JW(&b);
 
 	c->window += n;
-	jw_obj(&w, NULL);
-	jw_str(&w, "callId", call->id);
-	jw_uint(&w, "bytes", n);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("callId", call->id), JW_UINT("bytes", n));
 	c->taker->ops->notify(c->taker->ctx, "_acpd/model/credit", buf_slice(&b));
 }
 

@@ -34,10 +34,9 @@
 /* host comes from the agent's side, and may be anything that it knows. */
 static void on_blocked(void *ctx, const char *host, int port, enum egress_reason why)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	_cleanup_(freep) char *shown = xstrdup(host);
 	struct session *s = ctx;
-	struct jw w = JW(&b);
 
 	session_mask_string(s, &shown);
 	jw_str(&w, "kind", "lifecycle");
@@ -75,13 +74,10 @@ void network_put_traffic(struct jw *w, const struct session *s)
 	if (!network_of(s)->ntraffic)
 		return;
 	jw_arr(w, "traffic");
-	for (size_t i = 0; i < network_of(s)->ntraffic; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "host", network_of(s)->traffic[i].host);
-		jw_uint(w, "up", network_of(s)->traffic[i].up);
-		jw_uint(w, "down", network_of(s)->traffic[i].down);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < network_of(s)->ntraffic; i++)
+		jw_object(w, NULL, JW_STR("host", network_of(s)->traffic[i].host),
+			  JW_UINT("up", network_of(s)->traffic[i].up),
+			  JW_UINT("down", network_of(s)->traffic[i].down));
 	jw_end_arr(w);
 }
 
@@ -98,8 +94,7 @@ struct network_ask {
 static void ask_free(struct network_ask *a)
 {
 	list_del(&a->link);
-	free(a->host);
-	free(a);
+	free_each(a->host, a);
 }
 
 /* It is one of the session's rules now, also for a daemon that is started anew. */
@@ -130,11 +125,7 @@ static void on_answer(void *ctx, struct slice result)
 
 static void put_option(struct jw *w, const char *id, const char *name, const char *kind)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "optionId", id);
-	jw_str(w, "name", name);
-	jw_str(w, "kind", kind);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("optionId", id), JW_STR("name", name), JW_STR("kind", kind));
 }
 
 /* Of ACP's session/request_permission. */
@@ -145,16 +136,9 @@ static void put_question(struct jw *w, const struct network_ask *a)
 	random_hex(id + 4, CALL_ID_BYTES);
 	snprintf(title, sizeof(title), "Connect to %s:%d", a->host, a->port);
 	jw_obj(w, NULL);
-	jw_obj(w, "toolCall");
-	jw_str(w, "toolCallId", id);
-	jw_str(w, "title", title);
-	jw_str(w, "kind", "fetch");
-	jw_str(w, "status", "pending");
-	jw_obj(w, "rawInput");
-	jw_str(w, "host", a->host);
-	jw_int(w, "port", a->port);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "toolCall", JW_STR("toolCallId", id), JW_STR("title", title),
+		  JW_STR("kind", "fetch"), JW_STR("status", "pending"),
+		  JW_OBJ("rawInput", JW_STR("host", a->host), JW_INT("port", a->port)));
 	jw_arr(w, "options");
 	put_option(w, "allow", "Allow for this session", "allow_always");
 	put_option(w, "reject", "Reject", "reject_once");
@@ -165,9 +149,8 @@ static void put_question(struct jw *w, const struct network_ask *a)
 /* Where nobody can be asked, the answer is no. */
 static void on_ask(void *ctx, const char *host, int port)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct session *s = ctx;
-	struct jw w = JW(&b);
 	struct network_ask *a;
 
 	if (!session_driver(s)) {
@@ -176,7 +159,6 @@ static void on_ask(void *ctx, const char *host, int port)
 	}
 	a = new0(struct network_ask);
 	*a = (struct network_ask){ .session = s, .host = xstrdup(host), .port = port };
-	list_init(&a->link);
 	list_add_tail(&network_of(s)->asks, &a->link);
 	put_question(&w, a);
 	question_ask_own(s, buf_slice(&b), on_answer, a);

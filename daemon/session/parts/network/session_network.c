@@ -35,12 +35,9 @@ const struct egress_rules *session_rules(const struct session *s)
 
 static void configure_network(struct session_store *st, const struct store_config *cfg)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "mode", egress_modes[cfg->network_max]);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("mode", egress_modes[cfg->network_max]));
 	egress_rules_free(store_network_of(st)->rules);
 	egress_rules_parse(buf_slice(&b), "network-max", &store_network_of(st)->rules, NULL);
 }
@@ -286,11 +283,8 @@ static void put_mode(struct jw *w, const struct session_store *st, enum egress_m
 	enum network_wall wall = wall_for(st, store_level(st), mode);
 	const char *missing = why_not(st, wall, mode);
 
-	jw_obj(w, NULL);
-	jw_str(w, "mode", egress_modes[mode]);
-	jw_str(w, "wall", missing ? NULL : wall_names[wall]);
-	jw_str(w, "missing", missing);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("mode", egress_modes[mode]),
+		  JW_STR("wall", missing ? NULL : wall_names[wall]), JW_STR("missing", missing));
 }
 
 void store_put_network(const struct session_store *st, struct jw *w)

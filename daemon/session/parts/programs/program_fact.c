@@ -29,14 +29,10 @@ bool program_fits(const struct program_fact *f)
 
 static void put_pin(struct jw *w, const struct harness_pin *pin)
 {
-	jw_obj(w, "pin");
-	jw_str(w, "package", pin->package);
-	jw_str(w, "release", pin->release);
-	jw_str(w, "version", pin->version);
-	jw_str(w, "file", pin->file);
-	jw_str(w, "sha256", pin->sha256);
-	jw_str(w, "of", pin->kind == PIN_TREE ? "package" : "file");
-	jw_end_obj(w);
+	jw_object(w, "pin", JW_STR("package", pin->package), JW_STR("release", pin->release),
+		  JW_STR("version", pin->version), JW_STR("file", pin->file),
+		  JW_STR("sha256", pin->sha256),
+		  JW_STR("of", pin->kind == PIN_TREE ? "package" : "file"));
 }
 
 void program_put(struct jw *w, const struct program_fact *f)
@@ -52,11 +48,8 @@ void program_put(struct jw *w, const struct program_fact *f)
 		jw_bool(w, "versionFits", program_fits(f));
 	if (f->pin)
 		put_pin(w, f->pin);
-	if (*f->why.reason) {
-		jw_obj(w, "problem");
-		jw_str(w, "reason", f->why.reason);
-		jw_str(w, "message", f->why.msg);
-		jw_end_obj(w);
-	}
+	if (*f->why.reason)
+		jw_object(w, "problem", JW_STR("reason", f->why.reason),
+			  JW_STR("message", f->why.msg));
 	jw_end_obj(w);
 }

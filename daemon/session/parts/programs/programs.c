@@ -225,13 +225,10 @@ struct programs *programs_free(struct programs *p)
 	answer(p);
 	loop_task_cancel(&p->task);
 	version_run_free(p->run);
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->all[i].fact.path);
-		free(p->all[i].fact.version);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		free_each(p->all[i].fact.path, p->all[i].fact.version);
 	proc_bounds_drop(&p->cfg.bounds);
-	free(p->all);
-	free(p);
+	free_each(p->all, p);
 	return NULL;
 }
 

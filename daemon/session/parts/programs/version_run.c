@@ -83,8 +83,7 @@ version_run_start(struct loop *loop, struct proc_host *procs, const struct versi
 				.timeout_ms = spec->timeout_ms,
 				.output_max = PROGRAM_OUTPUT_MAX };
 
-	if (asprintf(&path, "PATH=%s", spec->search ? spec->search : "") < 0)
-		abort();
+	path = xprintf("PATH=%s", spec->search ? spec->search : "");
 	env[2] = path;
 	v->timeout_ms = spec->timeout_ms;
 	v->done = done;

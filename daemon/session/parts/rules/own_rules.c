@@ -111,15 +111,11 @@ void own_rules_note(const struct own_rules *r, struct jw *w, const char *key)
 	jw_obj(w, key);
 	jw_uint(w, "last", r->last);
 	jw_arr(w, "list");
-	for (size_t i = 0; i < r->n; i++) {
-		jw_obj(w, NULL);
-		jw_uint(w, "no", r->v[i].no);
-		jw_str(w, "policy", r->v[i].verdict == POLICY_DENY ? "deny" : "allow");
-		jw_str(w, "digest", r->v[i].digest);
-		jw_uint(w, "madeMs", r->v[i].made_ms);
-		jw_raw(w, "shown", slice_of(r->v[i].shown));
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		jw_object(w, NULL, JW_UINT("no", r->v[i].no),
+			  JW_STR("policy", r->v[i].verdict == POLICY_DENY ? "deny" : "allow"),
+			  JW_STR("digest", r->v[i].digest), JW_UINT("madeMs", r->v[i].made_ms),
+			  JW_RAW("shown", slice_of(r->v[i].shown)));
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
@@ -143,17 +139,12 @@ static void load_one(struct own_rules *r, struct slice rule)
 
 void own_rules_load(struct own_rules *r, struct jval noted)
 {
-	struct jiter it;
-	struct jval v;
-
 	own_rules_done(r);
 	if (noted.type != J_OBJECT)
 		return;
-	v = jobj_get(noted.raw, "list");
-	if (v.type == J_ARRAY && jiter_init(&it, v))
-		while (jiter_next(&it, NULL, &v))
-			if (v.type == J_OBJECT)
-				load_one(r, v.raw);
+	jarr_each(v, jobj_get(noted.raw, "list"))
+		if (v.type == J_OBJECT)
+			load_one(r, v.raw);
 	r->last = MAX(r->last, jobj_uint(noted.raw, "last"));
 }
 

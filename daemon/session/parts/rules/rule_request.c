@@ -105,16 +105,13 @@ static bool add_members(struct rule_request *r, struct slice object)
 /* Each a path, or an object that names one. */
 static void add_list(struct rule_request *r, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (is_absent(list))
 		return;
-	if (list.type != J_ARRAY || !jiter_init(&it, list)) {
+	if (list.type != J_ARRAY) {
 		r->unread = true;
 		return;
 	}
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		if (v.type != J_OBJECT) {
 			add_path(r, v);
 			continue;
@@ -127,12 +124,7 @@ static void add_list(struct rule_request *r, struct jval list)
 
 static void add_each(struct rule_request *r, struct jval list, const char *type)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		if (v.type == J_OBJECT && (!type || jstr_is(jobj_get(v.raw, "type"), type)))
 			add_path(r, jobj_get(v.raw, "path"));
 }
@@ -152,12 +144,9 @@ static void read_paths(struct rule_request *r, struct slice call, struct slice i
 
 static void read_words(struct rule_request *r, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
-	jiter_init(&it, list);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		if (!add_text(&r->argv, &n, v))
 			r->unread = true;
 	*GROW(r->argv, n) = NULL;
@@ -168,18 +157,15 @@ static void read_words(struct rule_request *r, struct jval list)
 static void read_commands(struct rule_request *r, struct slice input)
 {
 	static const char *const code[] = { "code", "script" };
-	struct jval one = jobj_get(input, "command"), many = jobj_get(input, "commands"), v;
-	struct jiter it;
+	struct jval one = jobj_get(input, "command"), many = jobj_get(input, "commands");
 
 	if (one.type == J_ARRAY)
 		read_words(r, one);
 	else if (!is_absent(one) && !add_text(&r->commands, &r->ncommands, one))
 		r->unread = true;
-	if (many.type == J_ARRAY && jiter_init(&it, many)) {
-		while (jiter_next(&it, NULL, &v))
-			if (!add_text(&r->commands, &r->ncommands, v))
-				r->unread = true;
-	}
+	jarr_each(v, many)
+		if (!add_text(&r->commands, &r->ncommands, v))
+			r->unread = true;
 	for (size_t i = 0; i < ARRAY_SIZE(code); i++)
 		if (!is_absent(jobj_get(input, code[i])))
 			r->unread = true;
@@ -200,12 +186,10 @@ static bool has_command(struct slice input)
 static void read_server(struct rule_request *r, struct slice servers)
 {
 	const char *slash = r->name ? strchr(r->name, '/') : NULL;
-	struct jiter it;
-	struct jval v;
 
-	if (!servers.n || !slash || !jiter_init(&it, (struct jval){ J_ARRAY, servers }))
+	if (!slash)
 		return;
-	while (!r->server && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, servers) {
 		_cleanup_(freep) char *name =
 			v.type == J_OBJECT ? text_of(jobj_get(v.raw, "name")) : NULL;
 		size_t n = name ? strlen(name) : 0;
@@ -214,6 +198,7 @@ static void read_server(struct rule_request *r, struct slice servers)
 			continue;
 		r->tool = xstrdup(r->name + n + 1);
 		r->server = TAKE_PTR(name);
+		return;
 	}
 }
 
@@ -294,10 +279,7 @@ void rule_request_read(struct slice params, const struct rule_call *before, stru
 
 void rule_request_done(struct rule_request *r)
 {
-	free(r->name);
-	free(r->kind);
-	free(r->server);
-	free(r->tool);
+	free_each(r->name, r->kind, r->server, r->tool);
 	free_texts(r->commands, r->ncommands);
 	for (char **word = r->argv; word && *word; word++)
 		free(*word);

@@ -74,11 +74,7 @@ static bool is_gated(const struct enforcing *f, const struct policy_rule_said *s
 
 static void put_rule(struct jw *w, const char *rule, const char *enforced, const char *why)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "rule", rule);
-	jw_str(w, "enforced", enforced);
-	jw_str(w, "why", why);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("rule", rule), JW_STR("enforced", enforced), JW_STR("why", why));
 }
 
 /* The gate holds it. */

@@ -31,9 +31,8 @@ static void mcp_policy_freep(struct mcp_policy **p)
 /* Without approval, which is the harness's. It was checked when it was given. */
 struct policy *session_rules_policy(const struct session *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct policy *p = NULL;
-	struct jw w = JW(&b);
 	struct err e = { 0 };
 
 	if (!s->setup.policy)
@@ -69,12 +68,7 @@ unsigned session_rules_need(const struct session *s)
 /* What the harness was given names our socket: the server is reached through the daemon. */
 static bool is_ours(struct slice server)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!jiter_init(&it, jobj_get(server, "env")))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, jobj_get(server, "env"))
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "name"), "ACPD_MCP_SOCKET"))
 			return true;
 	return false;
@@ -85,12 +79,8 @@ static bool passes_daemon(const struct session *s, const char *name)
 {
 	struct slice given = slice_of(mcp_of(s)->given);
 	bool all = true;
-	struct jiter it;
-	struct jval v;
 
-	if (!given.n || !jiter_init(&it, (struct jval){ J_ARRAY, given }))
-		return !name;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, given) {
 		if (v.type != J_OBJECT)
 			continue;
 		if (name && jstr_is(jobj_get(v.raw, "name"), name))
@@ -150,9 +140,8 @@ static void seed(struct session_question *a, const struct harness_ask *in,
 		 const struct rule_verdict *v)
 {
 	struct rule_call before = call_before(a->session, in->params);
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct rule_request r;
-	struct jw w = JW(&b);
 
 	rule_request_read(slice_of(a->params), &before, slice_of(mcp_of(a->session)->given), &r);
 	jw_obj(&w, NULL);
@@ -176,11 +165,8 @@ static bool is_always(struct jval option)
  * else is. */
 static void offer_once(struct session_question *a)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice params = slice_of(a->params);
-	struct jw w = JW(&b);
-	struct jiter it;
-	struct jval v;
 	size_t left = 0;
 
 	if (!question_has_option(a, "allow_once"))
@@ -188,8 +174,7 @@ static void offer_once(struct session_question *a)
 	jw_obj(&w, NULL);
 	jw_members(&w, params, "options");
 	jw_arr(&w, "options");
-	jiter_init(&it, jobj_get(params, "options"));
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(params, "options")) {
 		if (v.type == J_OBJECT && is_always(v))
 			continue;
 		jw_raw(&w, NULL, v.raw);
@@ -238,8 +223,7 @@ bool rules_take_question(struct session_question *a, const struct harness_ask *i
 static void note_rule(struct session *s, const char *event, const char *id, const char *policy,
 		      const char *reason)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", event);

@@ -92,8 +92,7 @@ static struct jval reason_of(struct slice result, struct slice error)
 
 static void put_event(const struct outside_call *c, const struct call_outcome *o, unsigned more)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "tool_called");
@@ -214,9 +213,6 @@ struct outside_call *outside_call_end(struct outside_call *c, struct slice resul
 	tell(c, &o);
 	put_span(c, &o);
 	trace_context_done(&c->caller);
-	free(o.reason);
-	free(c->server);
-	free(c->tool);
-	free(c);
+	free_each(o.reason, c->server, c->tool, c);
 	return NULL;
 }

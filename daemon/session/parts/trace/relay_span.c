@@ -86,9 +86,6 @@ struct relay_span *relay_span_end(struct relay_span *r, struct slice result, str
 	if (!r)
 		return NULL;
 	tell(r, mcp_error_type(result, error, code));
-	free(r->server);
-	free(r->method);
-	free(r->tool);
-	free(r);
+	free_each(r->server, r->method, r->tool, r);
 	return NULL;
 }

@@ -90,8 +90,7 @@ static int append(struct session *s, struct buf *b)
 
 static void note_event(struct session *s, const struct harness_usage *u)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "usage");
 	account_put_usage(u, &w);
@@ -114,8 +113,7 @@ static void put_call(struct jw *w, const struct session *s, struct session_turn 
 
 static void usage_record_call(struct session *s, const struct harness_usage *u)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct session_turn *t = s->turn.current;
 
 	note_event(s, u);
@@ -130,10 +128,7 @@ static void usage_record_call(struct session *s, const struct harness_usage *u)
 
 static void put_bytes(struct jw *w, const struct call_report *r)
 {
-	jw_obj(w, "bytes");
-	jw_uint(w, "sent", r->sent);
-	jw_uint(w, "received", r->received);
-	jw_end_obj(w);
+	jw_object(w, "bytes", JW_UINT("sent", r->sent), JW_UINT("received", r->received));
 }
 
 static void put_report(struct jw *w, const struct session *s, const struct call_report *r)
@@ -170,8 +165,7 @@ static void count_between(struct session *s, const struct call_report *r)
 
 void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	bool written;
 
 	if (t)
@@ -332,9 +326,8 @@ static void measure_end(struct session *s, struct session_turn *t)
 
 static int usage_record_turn(struct session *s, struct session_turn *t)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct totals before = s->turn.totals;
-	struct jw w = JW(&b);
 	int r;
 
 	if (t->started_ms)

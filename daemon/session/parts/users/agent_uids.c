@@ -39,11 +39,7 @@ struct agent_uids {
 
 static char *claim_path(const struct agent_uids *u, const struct uid_claim *c)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%u.%s", u->dir, (unsigned)c->uid, c->holder) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%u.%s", u->dir, (unsigned)c->uid, c->holder);
 }
 
 static int claim_write(const struct agent_uids *u, const struct uid_claim *c, struct err *e)
@@ -64,7 +60,6 @@ static struct uid_claim *claim_add(struct agent_uids *u, uid_t uid, const char *
 
 	c->uid = uid;
 	c->holder = xstrdup(holder);
-	list_init(&c->link);
 	list_add_tail(&u->claims, &c->link);
 	return c;
 }
@@ -73,8 +68,7 @@ static void claim_free(struct uid_claim *c)
 {
 	list_del(&c->link);
 	buf_done(&c->trees);
-	free(c->holder);
-	free(c);
+	free_each(c->holder, c);
 }
 
 static void claim_read(struct agent_uids *u, const char *name)
@@ -285,7 +279,7 @@ struct agent_uids *agent_uids_open(const char *state_dir, const struct uid_range
 {
 	struct agent_uids *u = new0(struct agent_uids);
 	struct dirent *entry;
-	DIR *d = NULL;
+	_cleanup_(closedirp) DIR *d = NULL;
 	int r;
 
 	u->range = *range;
@@ -297,8 +291,6 @@ struct agent_uids *agent_uids_open(const char *state_dir, const struct uid_range
 		r = -errno;
 	while (d && (entry = readdir(d)))
 		claim_read(u, entry->d_name);
-	if (d)
-		closedir(d);
 	if (r == 0)
 		return u;
 	err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", u->dir, strerror(-r));
@@ -311,8 +303,6 @@ struct agent_uids *agent_uids_close(struct agent_uids *u)
 		return NULL;
 	list_each(c, &u->claims, struct uid_claim, link)
 		claim_free(c);
-	free(u->freed);
-	free(u->dir);
-	free(u);
+	free_each(u->freed, u->dir, u);
 	return NULL;
 }

@@ -45,8 +45,7 @@ void leftovers_wake(struct leftovers *l)
 static void left_free(struct uid_left *u)
 {
 	list_del(&u->link);
-	free(u->holder);
-	free(u);
+	free_each(u->holder, u);
 }
 
 static void log_failed(const struct uid_left *u, const char *why)
@@ -156,7 +155,6 @@ void leftovers_gone(struct leftovers *l, const char *holder)
 	u = new0(struct uid_left);
 	u->uid = uid;
 	u->holder = xstrdup(holder);
-	list_init(&u->link);
 	list_add_tail(&l->waiting, &u->link);
 	leftovers_wake(l);
 }

@@ -40,7 +40,6 @@ static struct parked_group *group_new(struct parked_uids *p, unsigned long long 
 	g->no = no;
 	g->moving = true;
 	p->last = MAX(p->last, no);
-	list_init(&g->link);
 	list_add_tail(&p->groups, &g->link);
 	return g;
 }
@@ -60,10 +59,7 @@ static void group_free(struct parked_group *g)
 		free(g->holders[i]);
 	for (size_t i = 0; i < g->ntrees; i++)
 		free(g->trees[i].path);
-	free(g->holders);
-	free(g->trees);
-	free(g->uids);
-	free(g);
+	free_each(g->holders, g->trees, g->uids, g);
 }
 
 void parked_add_uid(struct parked_group *g, uid_t uid)
@@ -185,11 +181,7 @@ int parked_unshut(const struct parked_group *g, uid_t uid)
 
 static char *group_path(const struct parked_uids *p, const struct parked_group *g)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%llu", p->dir, g->no) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%llu", p->dir, g->no);
 }
 
 int parked_write(const struct parked_uids *p, struct parked_group *g, bool moving, struct err *e)
@@ -387,7 +379,7 @@ void parked_each(struct parked_uids *p, void (*fn)(void *ctx, const char *holder
 static int read_all(struct parked_uids *p)
 {
 	struct dirent *entry;
-	DIR *d = opendir(p->dir);
+	_cleanup_(closedirp) DIR *d = opendir(p->dir);
 	int ret = d || errno == ENOENT ? 0 : -errno; /* it is made with the first */
 
 	while (d && (entry = readdir(d))) {
@@ -398,8 +390,6 @@ static int read_all(struct parked_uids *p)
 				  entry->d_name, "why", strerror(-r));
 		ret = ret ? ret : r;
 	}
-	if (d)
-		closedir(d);
 	return ret;
 }
 
@@ -423,7 +413,6 @@ struct parked_uids *parked_close(struct parked_uids *p)
 		return NULL;
 	list_each(g, &p->groups, struct parked_group, link)
 		group_free(g);
-	free(p->dir);
-	free(p);
+	free_each(p->dir, p);
 	return NULL;
 }

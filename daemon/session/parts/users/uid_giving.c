@@ -54,8 +54,7 @@ void lending_given_none(struct uid_lending *l, const struct err *why)
 
 static int put_give_job(struct uid_lending *l, const struct parked_group *g, struct err *e)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 
 	jw_obj(&w, NULL);
 	lending_put_trees(&w, g, l->uid);

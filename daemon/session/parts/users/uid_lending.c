@@ -79,7 +79,6 @@ static void wait_for(struct uid_lending *l, unsigned long long group, uid_ready_
 	w->group = group;
 	w->fn = fn;
 	w->ctx = ctx;
-	list_init(&w->link);
 	list_add_tail(&l->waiting, &w->link);
 }
 

@@ -203,8 +203,7 @@ int lending_take(struct uid_lending *l)
 
 int lending_look(struct uid_lending *l, struct err *e)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 
 	jw_obj(&w, NULL);
 	lending_put_trees(&w, lending_group(l), 0);

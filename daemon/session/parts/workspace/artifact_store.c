@@ -121,10 +121,7 @@ static const struct jfield index_fields[] = {
 
 static void artifact_free(struct artifact *a)
 {
-	free(a->name);
-	free(a->type);
-	free(a->source);
-	free(a);
+	free_each(a->name, a->type, a->source, a);
 }
 
 static void keep(struct session *s, struct artifact *a)
@@ -191,8 +188,7 @@ static int add_line(struct session *s, const struct artifact *a)
 {
 	_cleanup_(freep) char *path = inside(s, "index.jsonl");
 	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (fd < 0)
 		return -errno;
@@ -253,8 +249,7 @@ static struct artifact *make(struct session *s, const struct artifact_spec *spec
 
 static void announce(struct session *s, const struct artifact *a)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_str(&w, "kind", "artifact");
 	artifact_describe(&w, "artifact", a);

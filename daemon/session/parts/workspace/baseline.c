@@ -56,9 +56,8 @@ static void put_query(struct jw *w, const struct change_query *q)
 	jw_raw(w, "deny", q->deny);
 	if (!q->ms)
 		return;
-	jw_obj(w, "limits");
-	jw_uint(w, "seconds", MIN((q->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX));
-	jw_end_obj(w);
+	jw_object(w, "limits",
+		  JW_UINT("seconds", MIN((q->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX)));
 }
 
 static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
@@ -86,9 +85,7 @@ static void snapshot_free(struct snapshot_run *k)
 {
 	if (k->patch)
 		unlink(k->patch);
-	free(k->patch);
-	free(k->into);
-	free(k);
+	free_each(k->patch, k->into, k);
 }
 
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e);
@@ -134,8 +131,7 @@ bool baseline_due(const struct session *s)
 
 static void note_failure(struct session *s, const struct snapshot_run *k, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	struct err own = session_mask_err(s, e);
 
@@ -188,12 +184,8 @@ static void diff_filed(struct session *s, const struct snapshot_run *k, struct s
 
 static void put_items(struct jw *w, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (jiter_init(&it, list))
-		while (jiter_next(&it, NULL, &v))
-			jw_raw(w, NULL, v.raw);
+	jarr_each(v, list)
+		jw_raw(w, NULL, v.raw);
 }
 
 /* What cannot be compared, then what .gitignore files leave out. */
@@ -210,8 +202,7 @@ static void put_omitted(struct jw *w, struct slice report)
 static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
 			  const struct err *failed)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct err e = { 0 };
 	int r = 0;
 

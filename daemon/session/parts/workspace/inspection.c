@@ -101,8 +101,7 @@ bool session_cancel_work(struct session *s, const void *ctx)
 void session_note_export(struct session *s, struct slice report)
 {
 	uint64_t total = jobj_uint(report, "skippedTotal");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (total == workspace_of(s)->export_lacks)
 		return;

@@ -38,9 +38,7 @@ static void provisioning_free(struct provisioning *f)
 	if (!f)
 		return;
 	materialize_free(f->work);
-	free(f->instructions);
-	free(f->members);
-	free(f);
+	free_each(f->instructions, f->members, f);
 }
 
 bool provision_busy(const struct session *s)
@@ -57,18 +55,16 @@ bool provision_writes(const struct session *s)
 
 static void put_instructions(struct jw *w, const struct session *s, bool at_home)
 {
-	jw_obj(w, "instructions");
-	jw_str(w, "path",
-	       at_home ? s->def->places.instructions_home : s->def->places.instructions_file);
-	jw_str(w, "in", at_home ? "home" : "workspace");
-	jw_end_obj(w);
+	jw_object(w, "instructions",
+		  JW_STR("path", at_home ? s->def->places.instructions_home :
+					   s->def->places.instructions_file),
+		  JW_STR("in", at_home ? "home" : "workspace"));
 }
 
 /* nowhere: "skipped" says why. */
 static void keep_result(struct provisioning *f, struct slice members, bool nowhere, bool at_home)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	if (f->instructions && (at_home || !nowhere))
@@ -360,8 +356,7 @@ static void on_listed(struct inspection *k, struct slice report, const struct er
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e)
 {
 	_cleanup_(freep) char *dir = NULL;
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
+	JW_BUF(w, job);
 	struct home_skills *l;
 	int r;
 
@@ -398,7 +393,6 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 void provision_done(struct session *s)
 {
 	provisioning_free(workspace_of(s)->provisioning);
-	free(workspace_of(s)->provisioned);
-	free(workspace_of(s)->refusal);
-	free(workspace_of(s)->home_instructions);
+	free_each(workspace_of(s)->provisioned, workspace_of(s)->refusal,
+		  workspace_of(s)->home_instructions);
 }

@@ -64,17 +64,14 @@ bool session_root_of(const struct session *s, struct slice path, char **root, st
 {
 	struct slice dirs = slice_of(s->setup.additional_dirs);
 	struct best best = { .depth = -1 };
-	struct jiter it;
-	struct jval v;
 
 	try_root(&best, s->cwd, path);
-	if (dirs.n && jiter_init(&it, (struct jval){ J_ARRAY, dirs }))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *dir = NULL;
+	jarr_each(v, dirs) {
+		_cleanup_(freep) char *dir = NULL;
 
-			if (jstr_decode(v, PATH_BYTES_MAX, &dir) == 0)
-				try_root(&best, dir, path);
-		}
+		if (jstr_decode(v, PATH_BYTES_MAX, &dir) == 0)
+			try_root(&best, dir, path);
+	}
 	*root = best.root;
 	*below = best.below;
 	return best.root != NULL;

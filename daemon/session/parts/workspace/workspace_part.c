@@ -39,9 +39,8 @@ static void provision_unmake(struct session *s)
 /* As the client asked for it, so that the same can be asked for again. */
 static void note_source(struct setup *s, const struct request *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	char digest[SHA256_TEXT];
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", sha256_text(&r->archive, digest));
