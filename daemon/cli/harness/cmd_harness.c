@@ -11,8 +11,8 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "session/parts/programs/program_hash.h"
 #include "session/core/session_paths.h"
+#include "session/parts/programs/programs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "session/parts/programs/program_hash.h"
+#include "session/parts/programs/programs.h"
 #include "tree/held_tree.h"
 
 #include <dirent.h>

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "harnesses/provider.h"
 #include "json/jstr.h"
-#include "session/parts/model/call_limits.h"
 #include "session/parts/model/session_model_internal.h"
 #include "session/parts/budget/turn_budget.h"
 #include "usage/budget.h"

@@ -11,12 +11,12 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "model/model_listener.h"
 #include "session/parts/model/call_recording.h"
 #include "session/parts/model/call_use.h"
-#include "session/parts/model/held_answer.h"
 #include "usage/budget.h"
 
 #define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
@@ -33,6 +33,13 @@ struct call_carrier {
 	void (*stop)(struct provider_call *c);
 	/* Free what is yours of it. */
 	void (*forget)(struct provider_call *c);
+};
+
+/* An answer that waits in the call until its body shows whether it is an error in spite of its status. All zeros: nothing
+ * is held. */
+struct held_answer {
+	bool holds;
+	struct buf headers, body;
 };
 
 struct provider_call {

@@ -65,9 +65,6 @@ bool session_metered(const struct session *s);
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret);
 
-/* Its model calls pass the daemon, which reads what they use. */
-bool session_metered(const struct session *s);
-
 /* provider_change.c */
 /* A key of a provider stands in the environment of the harness, whoever put it there. */
 bool provider_key_in_env(const struct session *s);
@@ -75,6 +72,26 @@ bool provider_key_in_env(const struct session *s);
 /* tunnel.c */
 extern const struct call_carrier tunnel_carrier;
 void takers_drop(struct session *s);
+
+/*
+ * call_limits.c
+ *
+ * A call for which a budget has nothing left is refused, and the running turn ends by that budget. What a call may use
+ * (usage/budget.h) is reserved until it ends. One for which nothing is left only because of that waits: when another has
+ * ended its real usage is known, and there is room again, or there is not. So concurrent calls go no further beyond a
+ * budget than sequential ones, which is by one.
+ *
+ * The listener enforces how many calls are open at a time, and asks for the number (call_limits_terms). All of it is
+ * read from the session's provider at each call, so a change applies from the next one on.
+ */
+/* False: it waits, and is asked later, or has been refused, and is gone. */
+bool call_limits_admit(struct provider_call *c);
+/* A call is gone, and what was reserved for it is free. */
+void call_limits_ended(struct session *s);
+/* Of a listener whose context is the session. */
+struct model_terms call_limits_terms(void *session);
+/* A line of the log; no more than so many in a minute, as an agent can cause as many as it likes. */
+void call_limits_refused(void *session, enum model_refusal why);
 
 /* direct.c */
 extern const struct call_carrier direct_carrier;

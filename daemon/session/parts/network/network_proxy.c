@@ -8,12 +8,12 @@
  * then on only the rules change. The agent chooses the hosts: their names are masked, and the list
  * of them is bounded.
  */
-#include "session/parts/network/network_internal.h"
 
 #include "base/util.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
 #include "base/os/file.h"
+#include "egress/egress.h"
 #include "egress/wire/egress_host.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

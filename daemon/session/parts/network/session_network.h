@@ -86,3 +86,12 @@ int session_network_open(struct session *s, struct err *e);
 int session_network_wall(struct session *s, struct err *e);
 /* Variables by which programs find the proxy; nothing without one. */
 void session_network_env(const struct session *s, struct harness_plan *plan);
+
+/* --- network_proxy.c --- */
+/* Creates what is missing of the proxy for the rules in force: with mode "off" a socket that refuses. */
+int network_proxy_open(struct session *s, struct err *e);
+/* The rules have changed. */
+int network_proxy_rules(struct session *s, struct err *e);
+void network_proxy_close(struct session *s);
+/* Member "traffic": bytes by host. */
+void network_put_traffic(struct jw *w, const struct session *s);

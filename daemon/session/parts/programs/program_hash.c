@@ -6,7 +6,7 @@
  * opened with O_NOFOLLOW and O_NONBLOCK. A link or FIFO in a package is an error, not a file
  * outside the package or a blocked open.
  */
-#include "session/parts/programs/program_hash.h"
+#include "session/parts/programs/programs.h"
 
 #include "base/util.h"
 #include "base/limits.h"

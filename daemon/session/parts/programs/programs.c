@@ -11,11 +11,16 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "session/core/store/store_internal.h"
+#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/programs/version_run.h"
 #include "session/core/session_paths.h"
+#include "session/parts/session_parts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #define VERSION_RETRY_MS 60000
@@ -241,3 +246,101 @@ const struct program_fact *programs_at(const struct programs *p, size_t i)
 {
 	return &p->all[i].fact;
 }
+
+/* --- what is said of one program ----------------------------------------------------------------------------------- */
+
+static bool in_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
+}
+
+/* The version may end a sentence. */
+static bool goes_on(const char *at)
+{
+	return in_word(*at) && !(*at == '.' && !in_word(at[1]));
+}
+
+bool program_fits(const struct program_fact *f)
+{
+	const char *want = f->pin && f->version ? f->pin->version : NULL, *at = f->version;
+	size_t n = want ? strlen(want) : 0;
+
+	while (want && (at = strstr(at, want))) {
+		if ((at == f->version || !in_word(at[-1])) && !goes_on(at + n))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static void put_pin(struct jw *w, const struct harness_pin *pin)
+{
+	jw_object(w, "pin", JW_STR("package", pin->package), JW_STR("release", pin->release),
+		  JW_STR("version", pin->version), JW_STR("file", pin->file),
+		  JW_STR("sha256", pin->sha256),
+		  JW_STR("of", pin->kind == PIN_TREE ? "package" : "file"));
+}
+
+void program_put(struct jw *w, const struct program_fact *f)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "id", f->def->id);
+	jw_str(w, "title", f->def->title ? f->def->title : f->def->id);
+	jw_str(w, "command", f->def->command);
+	jw_bool(w, "installed", f->path);
+	jw_str(w, "path", f->path);
+	jw_str(w, "version", f->version);
+	if (f->pin && f->version)
+		jw_bool(w, "versionFits", program_fits(f));
+	if (f->pin)
+		put_pin(w, f->pin);
+	if (*f->why.reason)
+		jw_object(w, "problem", JW_STR("reason", f->why.reason),
+			  JW_STR("message", f->why.msg));
+	jw_end_obj(w);
+}
+
+/* --- for all sessions -------------------------------------------------------------------------------------------- */
+
+struct store_programs {
+	struct programs *known; /* NULL: nobody has asked yet */
+};
+
+static struct store_programs *store_programs_of(const struct session_store *st)
+{
+	return st->parts[PART_PROGRAMS];
+}
+
+/* Not before somebody asks: their bounds are those of the store's level, which a claim may set. */
+struct programs *store_programs(struct session_store *st)
+{
+	struct store_programs *p = store_programs_of(st);
+	struct programs_config c = { .harnesses = st->harnesses,
+				     .prefix = HARNESS_PREFIX,
+				     .path = getenv("PATH"),
+				     .timeout_ms = VERSION_SECS * 1000 };
+
+	if (!p->known) {
+		c.bounds = store_bounds(st);
+		p->known = programs_new(st->loop, st->procs, &c);
+	}
+	return p->known;
+}
+
+static void stop_programs(struct session_store *st)
+{
+	if (store_programs_of(st)->known)
+		programs_stop(store_programs_of(st)->known);
+}
+
+static void free_programs(struct session_store *st)
+{
+	programs_free(store_programs_of(st)->known);
+}
+
+const struct session_part programs_part = {
+	.name = "programs",
+	.store_size = sizeof(struct store_programs),
+	.store_stop = stop_programs,
+	.store_free = free_programs,
+};

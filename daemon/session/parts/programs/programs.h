@@ -64,3 +64,12 @@ const struct program_fact *programs_at(const struct programs *p, size_t i);
 bool program_fits(const struct program_fact *f);
 /* One object: what `acpd harness list --json` and _acpd/harness/list have of each harness. */
 void program_put(struct jw *w, const struct program_fact *f);
+
+/* --- program_hash.c --- */
+/*
+ * Compares an installed program with its pin (harnesses/harness_pins.h), by reading all of it; path is the program's, and
+ * links in it are followed. Of a package it reads at most PACKAGE_FILES_MAX files. Blocks on the disk, so it is for the
+ * command line. Users with write access can change afterwards what it has read. 0; -EBADMSG with HASH_MISMATCH; otherwise
+ * why it cannot be read, PROGRAM_UNREADABLE.
+ */
+int program_verify(const char *path, const struct harness_pin *pin, struct err *e);

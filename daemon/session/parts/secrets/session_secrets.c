@@ -5,7 +5,6 @@
 #include "session/core/harness/baseenv.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_internal.h"
-#include "session/parts/secrets/session_secrets.h"
 #include "session/parts/session_parts.h"
 #include "session/core/harness/session_env.h"
 
@@ -23,7 +22,8 @@ static struct secrets_given given_of(const struct session *s)
 	};
 }
 
-void session_load_secrets(struct session *s)
+/* From what the session is set up with; what was a secret before stays one. */
+static void load_session_secrets(struct session *s)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	struct secrets_given given = given_of(s);
@@ -57,12 +57,12 @@ static void free_secrets(struct session *s)
 
 static void begin_secrets(struct session *s, const struct session_params *p _unused_)
 {
-	session_load_secrets(s);
+	load_session_secrets(s);
 }
 
 static void inherit_secrets(struct session *s, const struct session *from)
 {
-	session_load_secrets(s);
+	load_session_secrets(s);
 	secrets_inherit(&s->redact.known, &from->redact.known);
 }
 
@@ -76,7 +76,7 @@ static int check_env(const struct setup_request *r, struct err *e)
 const struct session_part secrets_part = {
 	.name = "secrets",
 	.inherit = inherit_secrets,
-	.setup_changed = session_load_secrets,
+	.setup_changed = load_session_secrets,
 	.forget_keys = free_secrets,
 	.put_opened = put_unmasked,
 	.free = free_secrets,
