@@ -15,119 +15,79 @@
 #include "session/core/session_internal.h"
 #include "session/core/session_states.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/parts/workspace/provision.h"
 #include "session/parts/check/turn_proof.h"
+#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/draft/draft_internal.h"
 
 #include <errno.h>
 
 /* --- facts --------------------------------------------------------------------------------------------- */
 
-static bool draft_due(struct session *s)
-{
-	return session_draft_due(s);
-}
-
-static bool draft_queue(struct session *s)
-{
-	return session_draft_busy(s);
-}
-
-static bool fork_copies(struct session *s)
+static bool fork_copies(const struct session *s)
 {
 	return s->harness.copying > 0;
 }
 
-static bool provisioning(struct session *s)
-{
-	return provision_busy(s);
-}
-
-static bool pool_queue(struct session *s)
-{
-	return harness_pool_waits(s);
-}
-
-static bool restart_due(struct session *s)
+static bool restart_due(const struct session *s)
 {
 	return s->harness.restart;
 }
 
-static bool reconfigure_due(struct session *s)
+static bool reconfigure_due(const struct session *s)
 {
 	return s->harness.reconfigure;
 }
 
-static bool has_waiter(struct session *s)
+static bool has_waiter(const struct session *s)
 {
 	return !list_empty(&s->harness.open_waiters);
 }
 
-static bool has_prompt(struct session *s)
+static bool has_prompt(const struct session *s)
 {
 	return turn_first_queued(s) != NULL;
 }
 
-static bool turn_runs(struct session *s)
+static bool turn_runs(const struct session *s)
 {
 	return s->turn.current != NULL;
 }
 
-static bool turn_ends(struct session *s)
+static bool turn_ends(const struct session *s)
 {
 	return s->turn.ending > 0;
 }
 
-static bool due_baseline(struct session *s)
-{
-	return baseline_due(s);
-}
-
-static bool snapshot_runs(struct session *s)
-{
-	return baseline_busy(s);
-}
-
 /* Start times of processes are known in ticks: those of a cancelled turn must not look like those of the next one. */
-static bool cancelled_tick(struct session *s)
+static bool cancelled_tick(const struct session *s)
 {
 	return s->turn.cancelled_tick && tree_now() <= s->turn.cancelled_tick;
 }
 
-static bool inspection_runs(struct session *s)
-{
-	return inspections_running(s);
-}
-
-static bool check_runs(struct session *s)
-{
-	return session_checks_running(s);
-}
-
 /* The names follow "no" as well. */
 static const struct {
-	bool (*holds)(struct session *s);
+	bool (*holds)(const struct session *s);
 	const char *name;
 } facts[FACT_MAX] = {
 	[FACT_FORK_COPIES] = { fork_copies, "fork that copies its home" },
-	[FACT_PROVISIONING] = { provisioning, "provisioning" },
-	[FACT_DRAFT] = { draft_due, "draft to switch, apply or mount" },
-	[FACT_DRAFT_QUEUE] = { draft_queue, "request for a draft" },
-	[FACT_POOL_QUEUE] = { pool_queue, "place in the queue for harnesses" },
+	[FACT_PROVISIONING] = { provision_busy, "provisioning" },
+	[FACT_DRAFT] = { session_draft_due, "draft to switch, apply or mount" },
+	[FACT_DRAFT_QUEUE] = { session_draft_busy, "request for a draft" },
+	[FACT_POOL_QUEUE] = { harness_pool_waits, "place in the queue for harnesses" },
 	[FACT_RESTART] = { restart_due, "due restart" },
 	[FACT_RECONFIGURE] = { reconfigure_due, "option to set" },
 	[FACT_WAITER] = { has_waiter, "client that waits" },
 	[FACT_PROMPT] = { has_prompt, "queued prompt" },
 	[FACT_RUNNING_TURN] = { turn_runs, "running turn" },
 	[FACT_ENDING_TURN] = { turn_ends, "ending turn" },
-	[FACT_DUE_BASELINE] = { due_baseline, "due baseline" },
-	[FACT_SNAPSHOT] = { snapshot_runs, "running snapshot" },
+	[FACT_DUE_BASELINE] = { baseline_due, "due baseline" },
+	[FACT_SNAPSHOT] = { baseline_busy, "running snapshot" },
 	[FACT_CANCELLED_TICK] = { cancelled_tick, "turn cancelled in this tick" },
-	[FACT_INSPECTION] = { inspection_runs, "running inspection" },
-	[FACT_CHECK] = { check_runs, "running checks" },
+	[FACT_INSPECTION] = { inspections_running, "running inspection" },
+	[FACT_CHECK] = { session_checks_running, "running checks" },
 };
 
-static unsigned find_facts(struct session *s)
+static unsigned find_facts(const struct session *s)
 {
 	unsigned ret = 0;
 

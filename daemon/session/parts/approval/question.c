@@ -10,7 +10,7 @@
 #include "session/core/redact/redact_internal.h"
 #include "json/jdec.h"
 #include "session/parts/budget/turn_budget.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <stdio.h>
 

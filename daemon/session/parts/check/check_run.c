@@ -6,7 +6,7 @@
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/turn_proof.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/parts/workspace/patch_answer.h"
+#include "session/parts/workspace/artifact_store.h"
 #include "session/core/session_paths.h"
 #include "session/parts/check/turn_proof.h"
 #include "session/parts/workspace/workspace_internal.h"

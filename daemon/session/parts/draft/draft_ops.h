@@ -6,7 +6,7 @@
 
 #include "session/parts/draft/draft_internal.h"
 #include "session/core/session_internal.h"
-#include "session/parts/workspace/inspection.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 struct draft_op;
 

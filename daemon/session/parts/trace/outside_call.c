@@ -12,7 +12,6 @@
 #include "json/jstr.h"
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
-#include "session/parts/trace/session_spans.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/trace/tool_trace.h"

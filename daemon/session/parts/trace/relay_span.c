@@ -2,7 +2,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
-#include "session/parts/trace/session_spans.h"
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/trace/tool_trace.h"
 

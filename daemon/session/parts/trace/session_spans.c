@@ -6,7 +6,6 @@
  * journal is replayed, s->def is NULL and tool calls produce no spans: the earlier daemon exported
  * them. A failed span has the class as error.type.
  */
-#include "session/parts/trace/session_spans.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"

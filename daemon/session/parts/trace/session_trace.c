@@ -11,7 +11,8 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/tool_trace.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 /* The context of the call that opens the session. */
 static void trace_opened(struct session *s, const struct session_params *p)
@@ -25,7 +26,7 @@ static const struct trace_context *context_now(const struct session *s)
 	const struct session_turn *t = s->turn.current;
 
 	if (!t)
-		t = turn_first_queued((struct session *)(uintptr_t)s);
+		t = turn_first_queued(s);
 	return t && !trace_context_empty(&t->trace) ? &t->trace : &trace_of(s)->opened;
 }
 

@@ -1,19 +1,25 @@
 /*
  * session_trace.h - what a session passes on of trace contexts: those of its prompts, and the one that it was opened with.
  *
- * This folder owns struct session_trace . What runs for a turn has the turn's context; what is
+ * This folder owns struct session_trace. What runs for a turn has the turn's context; what is
  * started outside of turns, as most harnesses are, that of session/new, session/load or session/resume.
  */
 #pragma once
 
 #include "session/parts/session_parts.h"
 #include "base/bucket.h"
+#include "session/core/turn/span.h"
 #include "session/core/turn/trace_context.h"
 
 struct session;
 struct session_turn;
 struct buf;
 struct harness_plan;
+struct call_report;
+struct check_evidence;
+struct check_spec;
+struct session_question;
+struct turn_tool_call;
 
 /* State of the part. */
 struct session_trace {
@@ -40,3 +46,31 @@ static inline struct store_trace *store_trace_of(const struct session_store *st)
 struct slice session_trace_meta(const struct session_turn *t, struct buf *b);
 /* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
 void session_trace_env(const struct session *s, struct harness_plan *plan);
+
+/* --- session_spans.c --- */
+/*
+ * The spans of a turn: itself, its model calls, tool calls, questions, checks, and requests that are relayed; and of what is
+ * put into a workspace. Attributes are named as the GenAI conventions of OpenTelemetry do.
+ *
+ * Tokens are reported once: by the spans of model calls where these pass the daemon, otherwise by the turn's.
+ */
+/* It begins, or has ended as its members say. */
+void turn_span_begin(struct session *s, struct session_turn *t);
+void turn_span_end(struct session *s, struct session_turn *t);
+/* A call that passed has ended just now. t: its turn, or NULL. */
+void model_call_span(struct session *s, const struct session_turn *t, const struct call_report *r);
+void tool_call_span_begin(const struct session *s, struct turn_tool_call *c);
+void tool_call_span_end(struct session *s, struct turn_tool_call *c, bool ok, uint64_t ms);
+void question_span_begin(const struct session *s, struct session_question *a);
+void question_span_end(const struct session *s, struct session_question *a, const char *by,
+		       const char *outcome);
+/* turn: of which they are; 0: none. */
+void check_span_begin(const struct session *s, struct trace_span *x, uint64_t turn);
+void check_span_end(const struct session *s, struct trace_span *x, const struct check_spec *c,
+		    const struct check_evidence *v);
+/* Of the running turn, or of the call that opened the session. */
+void session_span_begin(const struct session *s, struct trace_span *x);
+void materialize_span_end(const struct session *s, struct trace_span *x, const struct err *e);
+#define MCP_CODE_SIZE 24
+/* error.type of an MCP request, from its raw result or error; both empty: it was cancelled. NULL: it went well. */
+const char *mcp_error_type(struct slice result, struct slice error, char code[MCP_CODE_SIZE]);

@@ -10,7 +10,7 @@
 #include "usage/compat.h"
 #include "model/call_meter.h"
 #include "session/core/session_part.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/parts/trace/session_trace.h"
 #include "session/parts/usage/usage_record.h"
 
 #include <errno.h>

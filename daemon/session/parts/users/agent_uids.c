@@ -75,16 +75,14 @@ static void claim_read(struct agent_uids *u, const char *name)
 {
 	char *end;
 	unsigned long uid = strtoul(name, &end, 10);
+	_cleanup_(freep) char *path = NULL;
 	struct uid_claim *c;
 
 	if (end == name || uid == 0 || uid > AGENT_UID_MAX || *end != '.' || !end[1])
 		return;
 	c = claim_add(u, (uid_t)uid, end + 1);
-	{
-		_cleanup_(freep) char *path = claim_path(u, c);
-
-		file_read(path, AGENT_UID_TREES_MAX, &c->trees); /* without it there are none */
-	}
+	path = claim_path(u, c);
+	file_read(path, AGENT_UID_TREES_MAX, &c->trees); /* without it there are none */
 }
 
 /* --- who has what ----------------------------------------------------------------------------------------- */

@@ -126,7 +126,8 @@ int parked_add_tree(struct parked_group *g, int kind, const char *path)
 	return 0;
 }
 
-static int shut_one(const struct parked_tree *t)
+static int shut_tree(const struct parked_group *g _unused_, const struct parked_tree *t,
+		     uid_t uid _unused_)
 {
 	struct stat sb;
 	_cleanup_(closep) int fd = open_top(t, &sb);
@@ -136,20 +137,8 @@ static int shut_one(const struct parked_tree *t)
 	return fchown(fd, 0, 0) < 0 || fchmod(fd, SHUT_MODE) < 0 ? -errno : 0;
 }
 
-int parked_shut(const struct parked_group *g)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < g->ntrees; i++) {
-		int r = g->trees[i].kind == PARKED_FOREIGN ? 0 : shut_one(&g->trees[i]);
-
-		ret = ret ? ret : r;
-	}
-	return ret;
-}
-
 /* Only what is shut, as we left it. */
-static int unshut_one(const struct parked_group *g, const struct parked_tree *t, uid_t uid)
+static int unshut_tree(const struct parked_group *g, const struct parked_tree *t, uid_t uid)
 {
 	struct stat sb;
 	_cleanup_(closep) int fd = open_top(t, &sb);
@@ -165,16 +154,29 @@ static int unshut_one(const struct parked_group *g, const struct parked_tree *t,
 		       0;
 }
 
-int parked_unshut(const struct parked_group *g, uid_t uid)
+/* Goes on after a failure: each door counts, whatever became of the others. Returns the first error. */
+static int move_trees(const struct parked_group *g, uid_t uid,
+		      int (*move)(const struct parked_group *g, const struct parked_tree *t,
+				  uid_t uid))
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < g->ntrees; i++) {
-		int r = g->trees[i].kind == PARKED_FOREIGN ? 0 : unshut_one(g, &g->trees[i], uid);
+		int r = g->trees[i].kind == PARKED_FOREIGN ? 0 : move(g, &g->trees[i], uid);
 
 		ret = ret ? ret : r;
 	}
 	return ret;
+}
+
+int parked_shut(const struct parked_group *g)
+{
+	return move_trees(g, 0, shut_tree);
+}
+
+int parked_unshut(const struct parked_group *g, uid_t uid)
+{
+	return move_trees(g, uid, unshut_tree);
 }
 
 /* --- files --------------------------------------------------------------------------------------------------- */

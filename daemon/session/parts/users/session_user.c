@@ -160,8 +160,8 @@ static void put_user_record(struct jw *w, const struct session *s, enum record_p
 		jw_uint(w, "uid", s->user.uid);
 }
 
-/* The book is right: the uid may be another one since the record was written. */
-/* Of a session of an earlier daemon. */
+/* Restores the uid of a session of an earlier daemon. The ledger wins: the uid can have changed since the record was
+ * written. */
 static void session_user_recall(struct session *s)
 {
 	uint64_t recorded = s->stored.uid;
@@ -186,8 +186,7 @@ static void session_user_recall(struct session *s)
 
 static bool is_there(const struct session_store *st, const char *where, const char *id)
 {
-	_cleanup_(freep) char *dir = file_join(st->state_dir, where);
-	_cleanup_(freep) char *path = file_join(dir, id);
+	_cleanup_(freep) char *path = xprintf("%s/%s/%s", st->state_dir, where, id);
 
 	return access(path, F_OK) == 0;
 }
@@ -357,7 +356,7 @@ static void free_users(struct session_store *st)
 
 static void user_files_removed(struct session_store *st, const char *id)
 {
-	uid_lending_gone(store_users_of(st)->lending, id);
+	parked_drop(store_users_of(st)->parked, id);
 	leftovers_gone(store_users_of(st)->leftovers, id);
 }
 

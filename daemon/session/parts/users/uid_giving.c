@@ -1,5 +1,5 @@
 /* uid_giving.c - files of parked sessions get a uid again. */
-#include "session/parts/users/uid_lending_internal.h"
+#include "session/parts/users/uid_lending.h"
 
 #include "base/limits.h"
 #include "base/limits_parts.h"

@@ -7,24 +7,18 @@
  * callers are called and decide again, since the result can serve several of them. A failure is
  * reported only to callers of that group.
  */
-#include "session/parts/users/uid_lending_internal.h"
+#include "session/parts/users/uid_lending.h"
 
 #include "base/util.h"
 #include "base/clock.h"
-#include "base/limits.h"
-#include "base/limits_parts.h"
-#include "base/log.h"
-#include "base/os/file.h"
 #include "json/jdec.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
 #include "workspace/helper_job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 struct uid_waiter {
 	struct list link;
@@ -241,11 +235,6 @@ int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
-
-void uid_lending_gone(struct uid_lending *l, const char *id)
-{
-	parked_drop(store_users_of(l->st)->parked, id);
-}
 
 struct uid_lending *uid_lending_new(struct session_store *st)
 {

@@ -1,5 +1,5 @@
 /* uid_taking.c - the uid of the sessions that have been closed for longest becomes free. */
-#include "session/parts/users/uid_lending_internal.h"
+#include "session/parts/users/uid_lending.h"
 
 #include "base/limits.h"
 #include "base/limits_parts.h"
@@ -8,8 +8,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
-#include "session/parts/workspace/inspection.h"
-#include "session/parts/workspace/provision.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/parts/workspace/workspace_internal.h"
 
@@ -124,8 +122,7 @@ static int add_trees_of_uid(const struct uid_lending *l, struct parked_group *g)
 static int add_ours(const struct uid_lending *l, struct parked_group *g, const char *where,
 		    const char *id)
 {
-	_cleanup_(freep) char *dir = file_join(l->st->state_dir, where);
-	_cleanup_(freep) char *path = file_join(dir, id);
+	_cleanup_(freep) char *path = xprintf("%s/%s/%s", l->st->state_dir, where, id);
 
 	return parked_add_tree(g, PARKED_OURS, path);
 }

@@ -34,9 +34,7 @@ static void put_id(char out[ID_SIZE], const struct artifact *a)
 
 static char *artifact_dir(const struct session *s)
 {
-	_cleanup_(freep) char *all = file_join(s->store->state_dir, "artifacts");
-
-	return file_join(all, s->id);
+	return xprintf("%s/artifacts/%s", s->store->state_dir, s->id);
 }
 
 static char *inside(const struct session *s, const char *name)

@@ -46,3 +46,19 @@ char *artifact_new_path(struct session *s, const char *name);
 int artifacts_take(struct session_store *st, const char *id, const char *from);
 /* Forgets what was read. */
 void artifacts_done(struct session *s);
+
+/* --- patch_answer.c --- */
+/* A patch that acpd-unpack has written, for its client: without the secrets of the session, as text if it fits an answer,
+ * otherwise as an artifact. */
+struct patch_info {
+	int64_t bytes, files, insertions, deletions;
+};
+
+/* The member "patch" of a report; false: there is none. */
+bool patch_info_read(struct slice report, struct patch_info *ret);
+/* The file becomes an artifact of that name; turn 0: of none. NULL with e. */
+const struct artifact *patch_adopt(struct session *s, const char *file, const char *name,
+				   uint64_t turn, struct err *e);
+/* Members patch or artifact, files, insertions, deletions. */
+int patch_answer_put(struct jw *w, struct session *s, const char *file, struct slice report,
+		     struct err *e);

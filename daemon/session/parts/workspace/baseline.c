@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/parts/workspace/patch_answer.h"
-#include "session/parts/workspace/provision.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/core/redact/redact_internal.h"
 
@@ -36,9 +36,7 @@ struct snapshot_run {
 
 char *baseline_dir(const struct session *s)
 {
-	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
-
-	return file_join(all, s->id);
+	return xprintf("%s/snapshots/%s", s->store->state_dir, s->id);
 }
 
 static bool records(const struct snapshot_run *k)

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/workspace_internal.h"
 
 /* The workspace has been written: its first baseline is taken, or what was delivered becomes a part of the record that

@@ -6,11 +6,9 @@
  * limits, except "recover": a job that restores a tree must not die of them. An entry of `diffs`
  * without helper is queued behind a snapshot, and is cancelled by calling `ended` directly.
  */
-#include "session/parts/workspace/inspection.h"
 
 #include "session/parts/confinement/session_limits.h"
 #include "session/parts/users/session_uids.h"
-#include "session/parts/workspace/provision.h"
 
 #include "json/jdec.h"
 #include "json/jenc.h"

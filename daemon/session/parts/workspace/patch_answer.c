@@ -1,4 +1,4 @@
-#include "session/parts/workspace/patch_answer.h"
+#include "session/parts/workspace/artifact_store.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"

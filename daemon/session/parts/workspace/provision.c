@@ -7,7 +7,6 @@
  * of the client are not in it. After the home is handed over, only acpd-unpack writes there, as its
  * user. A request that is committing cannot be cancelled: its changes need the baseline.
  */
-#include "session/parts/workspace/provision.h"
 
 #include "base/os/file.h"
 #include "base/log.h"
@@ -17,7 +16,9 @@
 #include "session/core/session_paths.h"
 #include "workspace/materialize.h"
 #include "workspace/sources.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
  * workspace_internal.h - what of a session lies in its workspace and home, beside its history: what is put there,
  * snapshots of it, artifacts.
  *
- * This folder owns struct session_workspace . What runs for it outside
+ * This folder owns struct session_workspace. What runs for it outside
  * (inspections, provisioning) keeps the session from being freed until it has ended. Errors go to the caller; a
  * snapshot that fails is noted in the log and keeps no turn from ending.
  */
@@ -11,7 +11,8 @@
 #include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "loop/loop.h"
-#include "session/core/session.h"
+#include "session/core/session_internal.h"
+#include "workspace/helper_job.h"
 
 struct provisioning;
 struct session_turn;
@@ -48,3 +49,51 @@ static inline struct session_workspace *workspace_of(const struct session *s)
 {
 	return s->parts[PART_WORKSPACE];
 }
+
+/* --- inspection.c --- */
+/* Runs of acpd-unpack that only read what belongs to a session: snapshots, diffs, lists of skills. Embedded in their owner;
+ * a session is not freed while one runs. */
+struct inspection {
+	struct list link; /* in the session's inspections */
+	struct session *session;
+	struct helper_job *helper;
+	const void *asked_by; /* the request that may cancel it; NULL: none */
+	/* Once; then the owner calls inspection_done and frees what it is embedded in. */
+	void (*ended)(struct inspection *k, struct slice report, const struct err *e);
+};
+
+/* On failure nothing has begun, and inspection_done is not to be called. */
+int inspection_start(struct inspection *k, struct session *s, const char *verb, struct slice job,
+		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
+		     struct err *e);
+void inspection_done(struct inspection *k);
+bool inspections_running(const struct session *s);
+/* session_advance is called when each of them has ended. */
+void inspections_abort(struct session *s);
+/* Fills in what the client that cancelled its request is answered, and returns it. */
+const struct err *inspection_cancelled(struct err *e);
+
+/* --- provision.c --- */
+/* Puts what a client asked for into a session's workspace and private home, before its harness is started or while it
+ * lives. Until that has ended no harness is started and no turn begins. */
+
+/* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw
+ * object {workspace?, skills?, instructions?} or the error; the same object is session_provisioned until the next
+ * request. -EBUSY with SESSION_BUSY while another request is being carried out. */
+int provision_begin(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e);
+bool provision_busy(const struct session *s);
+/* It is at work, and does not wait for the baseline alone. */
+bool provision_writes(const struct session *s);
+/* Whoever asked is answered once the baseline is taken, too. */
+void provision_answer(struct session *s);
+/* The session is being closed. */
+void provision_abort(struct session *s);
+/* Undoes what was asked for with ctx, unless it is written. False: there is none. */
+bool provision_cancel(struct session *s, const void *ctx);
+/* Frees what is remembered of requests. */
+void provision_done(struct session *s);
+/* Hooks of the part (session_part.h): of a new session; of one that is opened by a load or a resume. */
+int provision_first(struct session *s, const struct session_params *p, struct err *e);
+int provision_admit(const struct session *s, const struct session_params *p, struct err *e);
+int provision_again(struct session *s, const struct session_params *p, struct err *e);
