@@ -127,7 +127,7 @@ export const MUTANTS = [
   {
     id: 'session-rules', file: 'daemon/session/parts/rules/rule_judge.c', test: 'test_rules',
     why: 'a wider request is allowed by a rule that was made for the narrow one',
-    from: 'if (w->from->wide || !is_known(r))', to: 'if (!is_known(r))',
+    from: 'if (w->from->wide || !request_is_known(r))', to: 'if (!request_is_known(r))',
   },
   {
     id: 'session-removal', file: 'daemon/session/core/store/removal.c', test: integration('robust/removal'),

@@ -98,7 +98,7 @@ static unsigned find_facts(const struct session *s)
 
 /* --- actions ------------------------------------------------------------------------------------------- */
 
-static void launch(struct session *s)
+static void next_launch(struct session *s)
 {
 	struct err e = { 0 };
 
@@ -119,7 +119,7 @@ static void begin_turn(struct session *s)
 	}
 }
 
-static void answer_waiters(struct session *s)
+static void next_answer_waiters(struct session *s)
 {
 	harness_opened(s, NULL);
 }
@@ -160,7 +160,7 @@ static void await_tick(struct session *s)
 static const struct next_row rows[] = {
 	{ CLOSED, ANY, 0, 0, NULL, "wait for a load or a delete" },
 
-	{ OPENING, ANY, F(POOL_QUEUE), 0, launch, "start the harness, or stay in the queue" },
+	{ OPENING, ANY, F(POOL_QUEUE), 0, next_launch, "start the harness, or stay in the queue" },
 	{ OPENING, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
 	{ OPENING, ANY, 0, 0, NULL, "wait for workspace and harness" },
 
@@ -168,15 +168,15 @@ static const struct next_row rows[] = {
 	{ OPEN, ANY, F(PROVISIONING), 0, NULL, "wait for the workspace" },
 	{ OPEN, NONE, F(CHECK), 0, NULL, "wait for the checks" },
 	{ OPEN, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
-	{ OPEN, NONE, F(WAITER), 0, launch, "start the harness, or join the queue" },
-	{ OPEN, NONE, F(PROMPT), 0, launch, "start the harness, or join the queue" },
+	{ OPEN, NONE, F(WAITER), 0, next_launch, "start the harness, or join the queue" },
+	{ OPEN, NONE, F(PROMPT), 0, next_launch, "start the harness, or join the queue" },
 	{ OPEN, NONE, 0, 0, NULL, "wait for a prompt" },
 	{ OPEN, BEGINNING | STOPPING, 0, 0, NULL, "wait for the harness" },
 	{ OPEN, READY, F(DRAFT), F(RUNNING_TURN) | F(CHECK), harness_stop,
 	  "stop the harness for the draft" },
 	{ OPEN, READY, F(RESTART), F(RUNNING_TURN), harness_stop, "stop the harness" },
 	{ OPEN, READY, F(RECONFIGURE), F(RUNNING_TURN), harness_reconfigure, "set the options" },
-	{ OPEN, READY, F(WAITER), F(DUE_BASELINE), answer_waiters, "answer who waits" },
+	{ OPEN, READY, F(WAITER), F(DUE_BASELINE), next_answer_waiters, "answer who waits" },
 	{ OPEN, READY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
 	{ OPEN, READY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
 	{ OPEN, READY, F(PROMPT) | F(SNAPSHOT), 0, NULL, "wait for the snapshot" },

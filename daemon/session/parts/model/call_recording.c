@@ -4,7 +4,7 @@
  *
  * A recording must never fail a call: every error stops the recording instead. The last line of the
  * file is then the reason; MARK_ROOM reserves its space. `bytes` is the end of the last complete
- * line; stop() truncates to it, and a reopened file is truncated to its last newline. Lines of
+ * line; recording_stop truncates to it, and a reopened file is truncated to its last newline. Lines of
  * concurrent calls interleave, each with its call id.
  */
 #include "session/core/session_internal.h"
@@ -32,7 +32,7 @@
 
 static const char *const reasons[] = { "RECORD_MAX", "NO_SPACE", "STATE_NOT_WRITABLE" };
 
-static void put_mark(struct buf *b, const char *reason)
+static void recording_put_mark(struct buf *b, const char *reason)
 {
 	buf_printf(b, "{\"type\":\"stopped\",\"reason\":\"%s\"}\n", reason);
 }
@@ -43,7 +43,7 @@ static bool ends_with_mark(int fd, off_t size, const char *reason)
 	char last[MARK_ROOM];
 	size_t n;
 
-	put_mark(&mark, reason);
+	recording_put_mark(&mark, reason);
 	n = buf_len(&mark);
 	return size >= (off_t)n && n <= sizeof(last) &&
 	       pread(fd, last, n, size - (off_t)n) == (ssize_t)n && memcmp(last, mark.data, n) == 0;
@@ -64,7 +64,7 @@ const char *call_record_stopped(int fd)
 /* --- it stops ------------------------------------------------------------------------------------------------- */
 
 /* A harness that is gone has no call that anybody could miss. */
-static void tell(struct session *s, const char *reason)
+static void recording_report_stop(struct session *s, const char *reason)
 {
 	JW_BUF(w, b);
 
@@ -78,22 +78,22 @@ static void tell(struct session *s, const char *reason)
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static void stop(struct session *s, const char *reason)
+static void recording_stop(struct session *s, const char *reason)
 {
 	_cleanup_(buf_done) struct buf mark = { 0 };
 	struct recording *r = &model_of(s)->recording;
 
 	r->stopped = reason;
-	put_mark(&mark, reason);
+	recording_put_mark(&mark, reason);
 	if (r->open && ftruncate(r->fd, (off_t)r->bytes) == 0) /* half of a line may be there */
 		file_write_all(r->fd, mark.data, buf_len(&mark));
 	call_record_close(s);
-	tell(s, reason);
+	recording_report_stop(s, reason);
 }
 
-static void stop_failed(struct session *s, int r)
+static void recording_fail(struct session *s, int r)
 {
-	stop(s, r == -ENOSPC || r == -EDQUOT ? "NO_SPACE" : "STATE_NOT_WRITABLE");
+	recording_stop(s, r == -ENOSPC || r == -EDQUOT ? "NO_SPACE" : "STATE_NOT_WRITABLE");
 }
 
 /* --- its file ------------------------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static off_t whole_lines(int fd, off_t end)
 	return 0;
 }
 
-static int mend(struct recording *r)
+static int recording_cut_partial_line(struct recording *r)
 {
 	struct stat sb;
 	off_t end;
@@ -141,11 +141,11 @@ static int open_file(struct session *s, struct recording *r)
 	if (r->fd < 0)
 		return -errno;
 	r->open = true;
-	return mend(r);
+	return recording_cut_partial_line(r);
 }
 
 /* True: lines can be written. */
-static bool ready(struct session *s)
+static bool recording_is_ready(struct session *s)
 {
 	struct recording *r = &model_of(s)->recording;
 	int e;
@@ -156,7 +156,7 @@ static bool ready(struct session *s)
 		return true;
 	e = open_file(s, r);
 	if (e < 0) {
-		stop_failed(s, e);
+		recording_fail(s, e);
 		return false;
 	}
 	r->stopped = call_record_stopped(r->fd);
@@ -177,12 +177,12 @@ void call_record_close(struct session *s)
 /* --- its lines ------------------------------------------------------------------------------------------------- */
 
 /* True: so many bytes more can be in it; else it has been stopped. */
-static bool has_room(struct session *s, size_t n)
+static bool recording_has_room(struct session *s, size_t n)
 {
 	if (n <= RECORD_LINE_MAX &&
 	    model_of(s)->recording.bytes + n + MARK_ROOM <= store_model_of(s->store)->record_max)
 		return true;
-	stop(s, "RECORD_MAX");
+	recording_stop(s, "RECORD_MAX");
 	return false;
 }
 
@@ -207,20 +207,20 @@ static void line_end(struct provider_call *c, struct jw *w)
 	jw_end_obj(w);
 	buf_putc(w->b, '\n');
 	if (w->b->failed) {
-		stop_failed(s, -ENOMEM);
+		recording_fail(s, -ENOMEM);
 		return;
 	}
-	if (!has_room(s, buf_len(w->b)))
+	if (!recording_has_room(s, buf_len(w->b)))
 		return;
 	e = file_write_all(r->fd, w->b->data, buf_len(w->b));
 	if (e < 0)
-		stop_failed(s, e);
+		recording_fail(s, e);
 	else
 		r->bytes += buf_len(w->b);
 }
 
 /* Its text is whole: nothing of it stands in two lines. */
-static void put_path(struct jw *w, const struct session *s, struct slice path)
+static void record_put_path(struct jw *w, const struct session *s, struct slice path)
 {
 	_cleanup_(freep) char *text = xstrndup(path.p, path.n);
 
@@ -228,7 +228,7 @@ static void put_path(struct jw *w, const struct session *s, struct slice path)
 	jw_str(w, "path", text);
 }
 
-static void put_request(const struct provider_call *c, struct jw *w)
+static void record_put_request(const struct provider_call *c, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 	const struct model_request *r = model_call_request(c->call);
@@ -236,7 +236,7 @@ static void put_request(const struct provider_call *c, struct jw *w)
 
 	jw_str(w, "api", model_api_name(r->api));
 	jw_slice(w, "method", r->method);
-	put_path(w, s, r->path);
+	record_put_path(w, s, r->path);
 	if (r->body.n)
 		jw_slice(w, "body", session_mask_json(s, r->body, false, NULL, &hidden));
 	w->b->failed |= hidden.failed;
@@ -249,7 +249,8 @@ void call_record_begin(struct provider_call *c)
 	bool again = c->trace.recorded;
 	struct jw w;
 
-	if (!ready(c->session) || !has_room(c->session, model_call_request(c->call)->body.n))
+	if (!recording_is_ready(c->session) ||
+	    !recording_has_room(c->session, model_call_request(c->call)->body.n))
 		return;
 	c->trace.recorded = true;
 	masked_answer_free(c->trace.answer);
@@ -259,16 +260,16 @@ void call_record_begin(struct provider_call *c)
 	if (c->turn)
 		jw_uint(&w, "turn", c->turn);
 	if (!again)
-		put_request(c, &w);
+		record_put_request(c, &w);
 	line_end(c, &w);
 }
 
-static bool follows(const struct provider_call *c)
+static bool call_is_recorded(const struct provider_call *c)
 {
 	return c->trace.recorded && model_of(c->session)->recording.open;
 }
 
-static void put_end(struct provider_call *c, const char *how, const char *reason)
+static void record_end_line(struct provider_call *c, const char *how, const char *reason)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = line_begin(c, &b, "end");
@@ -285,9 +286,9 @@ void call_record_forget(struct provider_call *c)
 }
 
 /* In the rest of the answer secrets could not be found. */
-static void give_up(struct provider_call *c)
+static void record_give_up(struct provider_call *c)
 {
-	put_end(c, "failed", "ANSWER_NOT_RECORDED");
+	record_end_line(c, "failed", "ANSWER_NOT_RECORDED");
 	call_record_forget(c);
 }
 
@@ -315,17 +316,17 @@ void call_record_head(struct provider_call *c, int status, struct slice headers)
 				       hidden = { .max = RECORD_LINE_MAX };
 	struct jw w;
 
-	if (!follows(c))
+	if (!call_is_recorded(c))
 		return;
 	w = line_begin(c, &b, "head");
 	jw_int(&w, "status", status);
 	put_headers(&w, session_mask_json(c->session, headers, false, NULL, &hidden));
 	line_end(c, &w);
-	if (c->session->redact.known.mask && is_encoded(headers) && follows(c))
-		give_up(c);
+	if (c->session->redact.known.mask && is_encoded(headers) && call_is_recorded(c))
+		record_give_up(c);
 }
 
-static void put_bytes(struct jw *w, struct slice bytes)
+static void record_put_bytes(struct jw *w, struct slice bytes)
 {
 	_cleanup_(buf_done) struct buf b64 = { .max = RECORD_LINE_MAX };
 
@@ -337,7 +338,7 @@ static void put_bytes(struct jw *w, struct slice bytes)
 	jw_slice(w, "b64", buf_slice(&b64));
 }
 
-static void put_data(struct provider_call *c, struct slice bytes)
+static void record_data_line(struct provider_call *c, struct slice bytes)
 {
 	_cleanup_(buf_done) struct buf b = { .max = RECORD_LINE_MAX };
 	struct jw w;
@@ -345,7 +346,7 @@ static void put_data(struct provider_call *c, struct slice bytes)
 	if (!bytes.n)
 		return;
 	w = line_begin(c, &b, "data");
-	put_bytes(&w, bytes);
+	record_put_bytes(&w, bytes);
 	line_end(c, &w);
 }
 
@@ -353,25 +354,25 @@ void call_record_data(struct provider_call *c, struct slice bytes)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 
-	if (!follows(c))
+	if (!call_is_recorded(c))
 		return;
 	masked_answer_add(c->trace.answer, c->session->redact.known.mask, bytes, &hidden);
-	put_data(c, buf_slice(&hidden));
-	if (follows(c) && c->trace.answer->stopped)
-		give_up(c);
+	record_data_line(c, buf_slice(&hidden));
+	if (call_is_recorded(c) && c->trace.answer->stopped)
+		record_give_up(c);
 }
 
 void call_record_end(struct provider_call *c, const char *how, const char *reason)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 
-	if (follows(c)) {
+	if (call_is_recorded(c)) {
 		masked_answer_end(c->trace.answer, c->session->redact.known.mask, &hidden);
-		put_data(c, buf_slice(&hidden));
+		record_data_line(c, buf_slice(&hidden));
 	}
-	if (follows(c) && c->trace.answer->stopped)
-		give_up(c);
-	else if (follows(c))
-		put_end(c, how, reason);
+	if (call_is_recorded(c) && c->trace.answer->stopped)
+		record_give_up(c);
+	else if (call_is_recorded(c))
+		record_end_line(c, how, reason);
 	call_record_forget(c);
 }

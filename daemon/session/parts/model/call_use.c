@@ -4,7 +4,7 @@
  * The meter sees each chunk before the harness does. The harness can end its turn at the last
  * chunk, so the account must be complete by then. `counted` is the share of the turn's account that
  * this attempt has contributed: newer numbers replace it, and a call that outlives its turn removes
- * it. forget() clears the meter, which makes call_use_end idempotent.
+ * it. call_use_forget clears the meter, which makes call_use_end idempotent.
  */
 #include "session/core/session_internal.h"
 
@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 /* The turn that the call counts in; NULL: none. */
-static struct session_turn *turn_of(const struct provider_call *c)
+static struct session_turn *call_turn_of(const struct provider_call *c)
 {
 	struct session_turn *t = c->session->turn.current;
 
@@ -78,7 +78,8 @@ static void read_use(const struct provider_call *c, struct metered *ret)
 	ret->error.provider = usage_provider_name(c->session, NULL);
 }
 
-static void count(struct provider_call *c, struct session_turn *t, const struct metered *m)
+static void call_count_usage(struct provider_call *c, struct session_turn *t,
+			     const struct metered *m)
 {
 	struct call_use *u = &c->use;
 
@@ -87,27 +88,27 @@ static void count(struct provider_call *c, struct session_turn *t, const struct 
 	u->counted.model = u->counted.response_id = u->counted.finish_reason = NULL;
 }
 
-static void succeed(struct provider_call *c, struct session_turn *t)
+static void call_succeed(struct provider_call *c, struct session_turn *t)
 {
 	if (!c->use.succeeded && t)
 		t->account.calls++;
 	c->use.succeeded = true;
 }
 
-static void take_news(struct provider_call *c, struct session_turn *t, struct metered *m)
+static void call_take_news(struct provider_call *c, struct session_turn *t, struct metered *m)
 {
 	read_use(c, m);
 	if (t)
-		count(c, t, m);
+		call_count_usage(c, t, m);
 	c->use.settled |= m->settled;
 	if (c->use.settled && !m->failed)
-		succeed(c, t);
+		call_succeed(c, t);
 }
 
 /* A model that wants to go on after a tool call would go beyond; one that does not may have kept the budget. */
-static void check_budgets(struct provider_call *c, const struct metered *m)
+static void call_check_budgets(struct provider_call *c, const struct metered *m)
 {
-	if (turn_of(c) && c->use.succeeded && m->calls_tools)
+	if (call_turn_of(c) && c->use.succeeded && m->calls_tools)
 		turn_budget_check_calls(c->session);
 }
 
@@ -128,8 +129,8 @@ void call_use_data(struct provider_call *c, struct slice bytes)
 	c->use.received += bytes.n;
 	if (!call_meter_feed(c->use.meter, bytes))
 		return;
-	take_news(c, turn_of(c), &m);
-	check_budgets(c, &m);
+	call_take_news(c, call_turn_of(c), &m);
+	call_check_budgets(c, &m);
 }
 
 int call_use_error_status(const struct provider_call *c)
@@ -152,7 +153,7 @@ void call_use_request_id(struct provider_call *c, struct jval id)
 
 /* --- its record ------------------------------------------------------------------------------------------------- */
 
-static void forget(struct call_use *u)
+static void call_use_forget(struct call_use *u)
 {
 	u->meter = call_meter_free(u->meter);
 	free_each(u->model, u->request_id);
@@ -183,8 +184,8 @@ static void note_outcome(struct provider_call *c, struct session_turn *t, const 
 	t->failed_outputs = t->outputs;
 }
 
-static void record(struct provider_call *c, struct session_turn *t, const struct metered *m,
-		   bool cancelled)
+static void call_use_record(struct provider_call *c, struct session_turn *t,
+			    const struct metered *m, bool cancelled)
 {
 	const struct call_use *u = &c->use;
 	struct call_report r = { .use = m,
@@ -207,7 +208,7 @@ static void record(struct provider_call *c, struct session_turn *t, const struct
 
 void call_use_end(struct provider_call *c, enum call_end how)
 {
-	struct session_turn *t = turn_of(c);
+	struct session_turn *t = call_turn_of(c);
 	struct call_use *u = &c->use;
 	struct metered m;
 
@@ -215,24 +216,24 @@ void call_use_end(struct provider_call *c, enum call_end how)
 		return;
 	if (how == CALL_ENDED)
 		call_meter_end(u->meter);
-	take_news(c, t, &m);
+	call_take_news(c, t, &m);
 	m.complete |= u->settled;
 	if (how == CALL_FAILED && !m.failed && !u->settled)
 		set_failed(&m);
 	if (how == CALL_ENDED && !m.failed)
-		succeed(c, t);
+		call_succeed(c, t);
 	/* Before the message reaches the turn or the ledger: it is the provider's text. */
 	session_mask_line(c->session, m.error.message, sizeof(m.error.message));
 	if (t && (m.failed || u->succeeded))
 		note_outcome(c, t, &m);
-	record(c, t, &m, !m.failed && !u->succeeded);
+	call_use_record(c, t, &m, !m.failed && !u->succeeded);
 	if (how == CALL_ENDED)
-		check_budgets(c, &m);
-	forget(u);
+		call_check_budgets(c, &m);
+	call_use_forget(u);
 }
 
 /* The turn's account lets go of it. */
-static void leave(struct provider_call *c, struct session_turn *t)
+static void call_leave_turn(struct provider_call *c, struct session_turn *t)
 {
 	account_call(&t->account, &c->use.counted, &(struct harness_usage){ 0 });
 	c->use.counted = (struct harness_usage){ 0 };
@@ -247,6 +248,6 @@ void calls_leave_turn(struct session *s, struct session_turn *t, bool stopped)
 		if (c->use.settled || stopped)
 			call_use_end(c, CALL_CANCELLED);
 		else
-			leave(c, t);
+			call_leave_turn(c, t);
 	}
 }

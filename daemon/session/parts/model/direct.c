@@ -154,7 +154,7 @@ static bool fall_back(struct direct_call *c)
 	return true;
 }
 
-static void on_head(void *ctx, int status, struct slice headers)
+static void direct_on_head(void *ctx, int status, struct slice headers)
 {
 	struct direct_call *c = ctx;
 
@@ -166,14 +166,14 @@ static void on_head(void *ctx, int status, struct slice headers)
 	provider_call_head(c->of, status, headers);
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void direct_on_data(void *ctx, struct slice bytes)
 {
 	struct direct_call *c = ctx;
 
 	provider_call_data(c->of, bytes);
 }
 
-static void on_end(void *ctx, enum fetch_end how, const char *why)
+static void direct_on_end(void *ctx, enum fetch_end how, const char *why)
 {
 	struct direct_call *c = ctx;
 
@@ -189,7 +189,7 @@ static void on_end(void *ctx, enum fetch_end how, const char *why)
 		provider_call_fail(c->of, refusals[how]);
 }
 
-static const struct fetch_ops fetch_ops = { on_head, on_data, on_end };
+static const struct fetch_ops fetch_ops = { direct_on_head, direct_on_data, direct_on_end };
 
 /* It may be over before this returns. */
 static void ask_upstream(struct direct_call *c)

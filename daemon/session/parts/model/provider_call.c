@@ -82,7 +82,7 @@ static bool held_answer_take(struct provider_call *c, struct slice bytes)
 
 /* --- the life of a call ------------------------------------------------------------------------------------------ */
 
-static void call_free(struct provider_call *c)
+static void provider_call_free(struct provider_call *c)
 {
 	struct session *s = c->session;
 
@@ -97,26 +97,26 @@ static void call_free(struct provider_call *c)
 
 /* --- from the listener ------------------------------------------------------------------------------------------ */
 
-static void on_taken(void *ctx, size_t n)
+static void provider_call_on_taken(void *ctx, size_t n)
 {
 	struct provider_call *c = ctx;
 
 	c->carrier->taken(c, n);
 }
 
-static void on_gone(void *ctx)
+static void provider_call_on_gone(void *ctx)
 {
 	struct provider_call *c = ctx;
 
 	call_use_end(c, CALL_CANCELLED);
 	call_record_end(c, "cancelled", NULL);
 	c->carrier->stop(c);
-	call_free(c);
+	provider_call_free(c);
 }
 
-static const struct model_call_ops call_ops = { on_taken, on_gone };
+static const struct model_call_ops call_ops = { provider_call_on_taken, provider_call_on_gone };
 
-static void on_call(void *ctx, struct model_call *call)
+static void provider_call_on_call(void *ctx, struct model_call *call)
 {
 	struct provider_call *c = new0(struct provider_call);
 	struct session *s = ctx;
@@ -134,13 +134,14 @@ static void on_call(void *ctx, struct model_call *call)
 		c->carrier->ask(c);
 }
 
-const struct model_listener_ops provider_call_listener_ops = { on_call, call_limits_terms,
+const struct model_listener_ops provider_call_listener_ops = { provider_call_on_call,
+							       call_limits_terms,
 							       call_limits_refused };
 
 void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsigned secs)
 {
 	model_call_refuse_until(c->call, why, secs);
-	call_free(c);
+	provider_call_free(c);
 }
 
 /* --- from the carrier ------------------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ bool provider_call_head(struct provider_call *c, int status, struct slice header
 	call_use_end(c, CALL_FAILED);
 	call_record_end(c, "failed", model_refusal_word(MODEL_CALL_FAILED));
 	c->carrier->stop(c);
-	call_free(c);
+	provider_call_free(c);
 	return false;
 }
 
@@ -183,7 +184,7 @@ void provider_call_end(struct provider_call *c)
 	call_record_end(c, "complete", NULL);
 	held_answer_release(c, status ? status : 200);
 	model_call_end(c->call);
-	call_free(c);
+	provider_call_free(c);
 }
 
 void provider_call_fail(struct provider_call *c, enum model_refusal why)
@@ -191,7 +192,7 @@ void provider_call_fail(struct provider_call *c, enum model_refusal why)
 	call_use_end(c, CALL_FAILED);
 	call_record_end(c, "failed", model_refusal_word(why));
 	model_call_refuse(c->call, why);
-	call_free(c);
+	provider_call_free(c);
 }
 
 void provider_call_break(struct provider_call *c, enum model_refusal why)

@@ -10,7 +10,7 @@
 
 /* --- another provider -------------------------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
+static bool provider_text_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -34,9 +34,10 @@ static int check_fixed(const struct session *s, const struct harness_provider *p
 		{ s->setup.provider != NULL, "provider", "the session has no provider" },
 		{ had->via != PROVIDER_ENVIRONMENT, "provider", "the harness has the key itself" },
 		{ p->via != PROVIDER_ENVIRONMENT, "provider.via", "the harness has no key" },
-		{ same_text(p->api, had->api), "provider.api", "the harness speaks another API" },
+		{ provider_text_same(p->api, had->api), "provider.api",
+		  "the harness speaks another API" },
 		{ same_model(s, p), "provider.model", "session/set_model changes the model" },
-		{ same_text(p->small_model, had->small_model), "provider.smallModel",
+		{ provider_text_same(p->small_model, had->small_model), "provider.smallModel",
 		  "the harness has been told another" },
 		{ p->idle_timeout_ms == had->idle_timeout_ms, "provider.idleTimeoutMs",
 		  "the harness has been told another" },

@@ -101,7 +101,7 @@ static struct model_taker *best_taker(const struct session *s, enum model_api ap
 	return best;
 }
 
-static void on_held_too_long(void *ctx)
+static void tunnel_on_held_too_long(void *ctx)
 {
 	struct tunnel_call *c = ctx;
 
@@ -115,7 +115,7 @@ static void call_hold(struct tunnel_call *c)
 	c->taker = NULL;
 	if (s->when_detached != DETACHED_HOLD)
 		loop_timer_set(s->store->loop, &c->hold, store_model_of(s->store)->hold * 1000ul,
-			       on_held_too_long, c);
+			       tunnel_on_held_too_long, c);
 }
 
 static void call_ask(struct tunnel_call *c)
@@ -252,7 +252,7 @@ void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
 	send_rest(c);
 }
 
-static void end_whole(struct provider_call *of, struct slice held)
+static void tunnel_end_whole(struct provider_call *of, struct slice held)
 {
 	if (held.n)
 		provider_call_data(of, held);
@@ -270,7 +270,7 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 	else if (c->holed || !c->of->answered || jobj_get(result, "complete").type != J_TRUE)
 		provider_call_fail(c->of, MODEL_CALL_FAILED);
 	else
-		end_whole(c->of, held_start(c));
+		tunnel_end_whole(c->of, held_start(c));
 }
 
 void tunnel_stray(struct session_store *st)

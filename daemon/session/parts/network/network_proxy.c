@@ -129,7 +129,7 @@ static void put_option(struct jw *w, const char *id, const char *name, const cha
 }
 
 /* Of ACP's session/request_permission. */
-static void put_question(struct jw *w, const struct network_ask *a)
+static void network_put_question(struct jw *w, const struct network_ask *a)
 {
 	char id[sizeof("net_") + 2 * CALL_ID_BYTES] = "net_", title[EGRESS_HOST_SIZE + 32];
 
@@ -160,7 +160,7 @@ static void on_ask(void *ctx, const char *host, int port)
 	a = new0(struct network_ask);
 	*a = (struct network_ask){ .session = s, .host = xstrdup(host), .port = port };
 	list_add_tail(&network_of(s)->asks, &a->link);
-	put_question(&w, a);
+	network_put_question(&w, a);
 	question_ask_own(s, buf_slice(&b), on_answer, a);
 }
 
@@ -178,7 +178,7 @@ static void asks_drop(struct session *s)
 
 static const struct egress_ops door_ops = { on_blocked, on_ask, on_used };
 
-static int fail(int r, struct err *e)
+static int proxy_address_failed(int r, struct err *e)
 {
 	return err_set(e, r, RPC_INTERNAL_ERROR, "NETWORK_PROXY_FAILED",
 		       "no address for the session's proxy: %s", strerror(-r));
@@ -191,11 +191,11 @@ static int make_socket(struct session *s, struct err *e)
 	int r = n->netns ? netns_socket(n->netns, AF_INET, SOCK_STREAM) : -1;
 
 	if (n->netns && r < 0)
-		return fail(r, e);
+		return proxy_address_failed(r, e);
 	r = loopback_bind(r, 0, &n->proxy);
 	if (r < 0) {
 		n->proxy.sin_family = 0;
-		return fail(r, e);
+		return proxy_address_failed(r, e);
 	}
 	n->socket = r;
 	return 0;
@@ -209,7 +209,7 @@ static int open_door(struct session *s, struct err *e)
 					.rules = session_rules(s) };
 
 	if (listen(n->socket, SOMAXCONN) < 0)
-		return fail(-errno, e);
+		return proxy_address_failed(-errno, e);
 	c.fd = n->socket;
 	n->socket = 0;
 	n->door = egress_open(store_network_of(s->store)->egress, &c, &door_ops, s, e);

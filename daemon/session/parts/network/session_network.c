@@ -98,13 +98,13 @@ static bool calls_by_itself(const struct setup *have, const struct setup_params 
 	return r;
 }
 
-static int unsupported(const struct err *why, struct err *e)
+static int network_unsupported(const struct err *why, struct err *e)
 {
 	return err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why->msg);
 }
 
-static int check_max(const struct session_store *st, const struct egress_rules *asked,
-		     struct err *e)
+static int network_check_max(const struct session_store *st, const struct egress_rules *asked,
+			     struct err *e)
 {
 	enum egress_mode max = egress_rules_mode(store_network_of(st)->rules);
 
@@ -135,7 +135,7 @@ static int check_wall(const struct session_store *st, enum egress_mode mode,
 			"with network off the harness cannot reach its provider: via must be direct or tunnel");
 	if (check_proxy(st, mode, e) < 0)
 		return -EINVAL;
-	return wall == WALL_NAMESPACE && netns_try(&why) < 0 ? unsupported(&why, e) : 0;
+	return wall == WALL_NAMESPACE && netns_try(&why) < 0 ? network_unsupported(&why, e) : 0;
 }
 
 int session_network_check(const struct session_store *st, const struct setup *have,
@@ -149,7 +149,7 @@ int session_network_check(const struct session_store *st, const struct setup *ha
 		return -EINVAL;
 	if (asked)
 		said = asked;
-	r = check_max(st, asked, e);
+	r = network_check_max(st, asked, e);
 	if (r == 0)
 		r = check_wall(st, egress_rules_mode(rules_in_force(st, said)), have, p, e);
 	egress_rules_free(asked);
@@ -237,7 +237,7 @@ static int make_namespace(struct session *s, struct err *e)
 	if (network_of(s)->wall != WALL_NAMESPACE || network_of(s)->netns)
 		return 0;
 	network_of(s)->netns = netns_new(&why);
-	return network_of(s)->netns ? 0 : unsupported(&why, e);
+	return network_of(s)->netns ? 0 : network_unsupported(&why, e);
 }
 
 static int stand_behind(struct session *s, enum network_wall wall, struct err *e)
@@ -346,7 +346,7 @@ static const char *why_not(const struct session_store *st, enum network_wall wal
 	return proxy ? proxy : wall == WALL_NAMESPACE ? netns_missing() : NULL;
 }
 
-static void put_mode(struct jw *w, const struct session_store *st, enum egress_mode mode)
+static void network_put_mode(struct jw *w, const struct session_store *st, enum egress_mode mode)
 {
 	enum network_wall wall = wall_for(st, store_level(st), mode);
 	const char *missing = why_not(st, wall, mode);
@@ -363,7 +363,7 @@ void store_put_network(const struct session_store *st, struct jw *w)
 	jw_str(w, "max", egress_modes[max]);
 	jw_arr(w, "modes");
 	for (int mode = max; mode >= 0; mode--)
-		put_mode(w, st, (enum egress_mode)mode);
+		network_put_mode(w, st, (enum egress_mode)mode);
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
@@ -403,7 +403,7 @@ static void put_network_request(const struct session *s, struct harness_request 
 	r->of.inner_network = egress_rules_mode(session_rules(s)) != EGRESS_OFF;
 }
 
-static int check_network(const struct setup_request *r, struct err *e)
+static int network_check_setup(const struct setup_request *r, struct err *e)
 {
 	return session_network_check(r->store, r->have, r->params, e);
 }
@@ -425,5 +425,5 @@ const struct session_part network_part = {
 	.connect = session_network_wall,
 	.put_request = put_network_request,
 	.put_env = session_network_env,
-	.check_setup = check_network,
+	.check_setup = network_check_setup,
 };

@@ -2,7 +2,7 @@
  * bounded_run.c - runs one untrusted program with a time limit and an output limit, and returns its
  * output.
  *
- * Every failure path (timeout, too much output, bounded_run_kill) only kills the process. on_exit_
+ * Every failure path (timeout, too much output, bounded_run_kill) only kills the process. bounded_on_exit
  * is the single place that calls done, after the process and its descendants have exited. The
  * environment gets the daemon's owner and session markers: without cgroups, descendants are found
  * by them.
@@ -31,7 +31,7 @@ static void too_much(struct bounded_run *r)
 	proc_kill(r->proc);
 }
 
-static int on_line(void *ctx, struct slice line)
+static int bounded_on_line(void *ctx, struct slice line)
 {
 	struct bounded_run *r = ctx;
 
@@ -42,13 +42,13 @@ static int on_line(void *ctx, struct slice line)
 }
 
 /* Without a fault it has only closed its output: what it does further is held by the time alone. */
-static void on_closed(void *ctx, const char *fault)
+static void bounded_on_closed(void *ctx, const char *fault)
 {
 	if (fault)
 		too_much(ctx);
 }
 
-static void on_exit_(void *ctx, const struct proc_status *st)
+static void bounded_on_exit(void *ctx, const struct proc_status *st)
 {
 	struct bounded_run *r = ctx;
 
@@ -69,11 +69,12 @@ static void on_timeout(void *ctx)
 	proc_kill(r->proc);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
+static const struct proc_events events = { bounded_on_line, bounded_on_closed, bounded_on_exit,
+					   NULL, NULL };
 
 /* By its markers what it leaves behind is found where there are no cgroups. */
-static struct proc *spawn(struct bounded_run *r, struct proc_host *procs,
-			  const struct run_spec *spec, struct err *e)
+static struct proc *bounded_spawn(struct bounded_run *r, struct proc_host *procs,
+				  const struct run_spec *spec, struct err *e)
 {
 	char owner[sizeof(TREE_OWNER_ENV) + 1 + TREE_OWNER_MARK_MAX], session[64];
 	_cleanup_(freep) char **env = NULL;
@@ -109,7 +110,7 @@ struct bounded_run *bounded_run_start(struct loop *loop, struct proc_host *procs
 	r->output.max = spec->output_max;
 	r->done = done;
 	r->ctx = ctx;
-	r->proc = spawn(r, procs, spec, e);
+	r->proc = bounded_spawn(r, procs, spec, e);
 	if (!r->proc) {
 		free(r);
 		return NULL;

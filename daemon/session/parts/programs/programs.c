@@ -69,7 +69,7 @@ static void mark_of(const char *path, struct file_mark *ret)
 	ret->modified = sb.st_mtim;
 }
 
-static bool same_text(const char *a, const char *b)
+static bool same_or_no_path(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -77,13 +77,13 @@ static bool same_text(const char *a, const char *b)
 static bool still_holds(const struct known_program *p, const char *path,
 			const struct file_mark *mark)
 {
-	if (!p->asked || !same_text(p->fact.path, path) ||
+	if (!p->asked || !same_or_no_path(p->fact.path, path) ||
 	    memcmp(&p->mark, mark, sizeof(*mark)) != 0)
 		return false;
 	return !p->failed_at || clock_mono_ms() < p->failed_at + VERSION_RETRY_MS;
 }
 
-static void forget(struct known_program *p)
+static void program_forget_version(struct known_program *p)
 {
 	xstrset(&p->fact.version, NULL);
 	memset(&p->fact.why, 0, sizeof(p->fact.why));
@@ -91,7 +91,7 @@ static void forget(struct known_program *p)
 	p->asked = false;
 }
 
-static void look(const struct programs *all, struct known_program *p)
+static void program_look_up(const struct programs *all, struct known_program *p)
 {
 	_cleanup_(freep) char *path =
 		paths_find_program(p->fact.def, all->cfg.prefix, all->cfg.path);
@@ -100,7 +100,7 @@ static void look(const struct programs *all, struct known_program *p)
 	mark_of(path, &mark);
 	if (still_holds(p, path, &mark))
 		return;
-	forget(p);
+	program_forget_version(p);
 	xstrset(&p->fact.path, path);
 	p->mark = mark;
 	p->asked = !path || p->fact.def->own_command;
@@ -108,9 +108,9 @@ static void look(const struct programs *all, struct known_program *p)
 
 /* --- asking a program ---------------------------------------------------------------------------------------------- */
 
-static void go_on(void *ctx);
+static void programs_run_next(void *ctx);
 
-static void failed(struct known_program *p, const struct err *why)
+static void program_note_failure(struct known_program *p, const struct err *why)
 {
 	p->fact.why = *why;
 	p->failed_at = clock_mono_ms();
@@ -124,14 +124,14 @@ static void on_version(void *ctx, const char *version, const struct err *why)
 	if (version)
 		p->fact.version = xstrdup(version);
 	else
-		failed(p, why);
+		program_note_failure(p, why);
 	p->asked = true;
 	all->running = NULL;
 	all->run = version_run_free(all->run);
-	loop_defer(all->loop, &all->task, go_on, all);
+	loop_defer(all->loop, &all->task, programs_run_next, all);
 }
 
-static int start(struct programs *all, struct known_program *p, struct err *e)
+static int program_ask_version(struct programs *all, struct known_program *p, struct err *e)
 {
 	struct version_spec spec = { .path = p->fact.path,
 				     .search = all->cfg.path,
@@ -150,7 +150,7 @@ static struct known_program *next_unasked(struct programs *all)
 	return NULL;
 }
 
-static void answer(struct programs *all)
+static void programs_answer_all(struct programs *all)
 {
 	while (!list_empty(&all->asks)) {
 		struct programs_ask *ask = list_first(&all->asks, struct programs_ask, link);
@@ -161,7 +161,7 @@ static void answer(struct programs *all)
 }
 
 /* The next program, or all is known. */
-static void go_on(void *ctx)
+static void programs_run_next(void *ctx)
 {
 	struct programs *all = ctx;
 	struct known_program *p;
@@ -169,14 +169,14 @@ static void go_on(void *ctx)
 
 	while (!all->stopped && !all->run && (p = next_unasked(all))) {
 		all->running = p;
-		if (start(all, p, &e) == 0)
+		if (program_ask_version(all, p, &e) == 0)
 			return;
 		snprintf(e.reason, sizeof(e.reason), "VERSION_FAILED");
-		failed(p, &e);
+		program_note_failure(p, &e);
 		p->asked = true;
 	}
 	if (!all->run)
-		answer(all);
+		programs_answer_all(all);
 }
 
 void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void *ctx), void *ctx)
@@ -185,8 +185,8 @@ void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void 
 	ask->ctx = ctx;
 	list_add_tail(&p->asks, &ask->link);
 	for (size_t i = 0; !p->run && i < p->n; i++)
-		look(p, &p->all[i]);
-	loop_defer(p->loop, &p->task, go_on, p);
+		program_look_up(p, &p->all[i]);
+	loop_defer(p->loop, &p->task, programs_run_next, p);
 }
 
 void programs_forget(struct programs_ask *ask)
@@ -227,7 +227,7 @@ struct programs *programs_free(struct programs *p)
 {
 	if (!p)
 		return NULL;
-	answer(p);
+	programs_answer_all(p);
 	loop_task_cancel(&p->task);
 	version_run_free(p->run);
 	for (size_t i = 0; i < p->n; i++)
@@ -249,15 +249,15 @@ const struct program_fact *programs_at(const struct programs *p, size_t i)
 
 /* --- what is said of one program ----------------------------------------------------------------------------------- */
 
-static bool in_word(char c)
+static bool is_version_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
 }
 
 /* The version may end a sentence. */
-static bool goes_on(const char *at)
+static bool version_goes_on(const char *at)
 {
-	return in_word(*at) && !(*at == '.' && !in_word(at[1]));
+	return is_version_char(*at) && !(*at == '.' && !is_version_char(at[1]));
 }
 
 bool program_fits(const struct program_fact *f)
@@ -266,7 +266,7 @@ bool program_fits(const struct program_fact *f)
 	size_t n = want ? strlen(want) : 0;
 
 	while (want && (at = strstr(at, want))) {
-		if ((at == f->version || !in_word(at[-1])) && !goes_on(at + n))
+		if ((at == f->version || !is_version_char(at[-1])) && !version_goes_on(at + n))
 			return true;
 		at++;
 	}

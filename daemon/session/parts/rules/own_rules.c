@@ -23,14 +23,14 @@ const char *own_rule_id(const struct own_rule *r, char ret[OWN_RULE_ID_SIZE])
 	return ret;
 }
 
-static void drop(struct own_rules *r, size_t at)
+static void own_rule_drop(struct own_rules *r, size_t at)
 {
 	free(r->v[at].shown);
 	r->n--;
 	memmove(&r->v[at], &r->v[at + 1], (r->n - at) * sizeof(*r->v));
 }
 
-static ssize_t find(const struct own_rules *r, const char *digest)
+static ssize_t own_rule_index(const struct own_rules *r, const char *digest)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->v[i].digest, digest) == 0)
@@ -41,11 +41,11 @@ static ssize_t find(const struct own_rules *r, const char *digest)
 const struct own_rule *own_rules_add(struct own_rules *r, enum policy_verdict v, const char *digest,
 				     struct slice shown, uint64_t now_ms)
 {
-	ssize_t at = find(r, digest);
+	ssize_t at = own_rule_index(r, digest);
 	struct own_rule *rule;
 
 	if (at >= 0)
-		drop(r, (size_t)at);
+		own_rule_drop(r, (size_t)at);
 	if (r->n >= SESSION_RULES_MAX)
 		return NULL;
 	rule = GROW(r->v, r->n);
@@ -62,7 +62,7 @@ int own_rules_forget(struct own_rules *r, uint64_t no)
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->v[i].no != no)
 			continue;
-		drop(r, i);
+		own_rule_drop(r, i);
 		return 0;
 	}
 	return -ENOENT;
@@ -70,7 +70,7 @@ int own_rules_forget(struct own_rules *r, uint64_t no)
 
 const struct own_rule *own_rules_find(const struct own_rules *r, const char *digest)
 {
-	ssize_t at = find(r, digest);
+	ssize_t at = own_rule_index(r, digest);
 
 	return at < 0 ? NULL : &r->v[at];
 }
@@ -121,7 +121,7 @@ void own_rules_note(const struct own_rules *r, struct jw *w, const char *key)
 }
 
 /* One that cannot be read is left out: then somebody is asked again. */
-static void load_one(struct own_rules *r, struct slice rule)
+static void own_rule_load(struct own_rules *r, struct slice rule)
 {
 	struct jval shown = jobj_get(rule, "shown");
 	_cleanup_(freep) char *digest = NULL;
@@ -144,7 +144,7 @@ void own_rules_load(struct own_rules *r, struct jval noted)
 		return;
 	jarr_each(v, jobj_get(noted.raw, "list"))
 		if (v.type == J_OBJECT)
-			load_one(r, v.raw);
+			own_rule_load(r, v.raw);
 	r->last = MAX(r->last, jobj_uint(noted.raw, "last"));
 }
 
@@ -163,7 +163,7 @@ void own_rules_copy(struct own_rules *to, const struct own_rules *from)
 void own_rules_done(struct own_rules *r)
 {
 	while (r->n)
-		drop(r, r->n - 1);
+		own_rule_drop(r, r->n - 1);
 	free(r->v);
 	*r = (struct own_rules){ 0 };
 }

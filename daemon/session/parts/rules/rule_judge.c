@@ -247,7 +247,7 @@ static void key_add_path(struct weighing *w, const char *path)
 }
 
 /* It says enough to be told from any other. */
-static bool is_known(const struct rule_request *r)
+static bool request_is_known(const struct rule_request *r)
 {
 	return !r->unread &&
 	       (r->server || r->ncommands || r->argv || r->npaths || (r->name && r->input));
@@ -259,7 +259,7 @@ static bool key_make(struct weighing *w, char digest[SHA256_HEX])
 	const struct rule_request *r = w->r;
 	struct sha256 sum;
 
-	if (w->from->wide || !is_known(r))
+	if (w->from->wide || !request_is_known(r))
 		return false;
 	key_add(w, "cwd", w->from->cwd);
 	key_add(w, "category", policy_category_name(r->category));

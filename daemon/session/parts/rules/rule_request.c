@@ -33,7 +33,7 @@ static const struct {
 
 /* --- texts -------------------------------------------------------------------------------------------------- */
 
-static char *text_of(struct jval v)
+static char *request_text(struct jval v)
 {
 	char *text = NULL;
 
@@ -43,7 +43,7 @@ static char *text_of(struct jval v)
 /* False: it is no text that could be judged. */
 static bool add_text(char ***list, size_t *n, struct jval v)
 {
-	char *text = *n < RULE_ITEMS_MAX ? text_of(v) : NULL;
+	char *text = *n < RULE_ITEMS_MAX ? request_text(v) : NULL;
 
 	if (!text)
 		return false;
@@ -66,7 +66,7 @@ static bool is_absent(struct jval v)
 /* --- paths --------------------------------------------------------------------------------------------------- */
 
 /* Each once. False: there is none. */
-static bool add_path(struct rule_request *r, struct jval v)
+static bool request_add_path(struct rule_request *r, struct jval v)
 {
 	size_t had = r->npaths;
 
@@ -93,17 +93,17 @@ static const char *const path_members[] = {
 };
 static const char *const path_lists[] = { "paths", "files", "changes" };
 
-static bool add_members(struct rule_request *r, struct slice object)
+static bool request_add_members(struct rule_request *r, struct slice object)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(path_members); i++)
-		found = add_path(r, jobj_get(object, path_members[i])) || found;
+		found = request_add_path(r, jobj_get(object, path_members[i])) || found;
 	return found;
 }
 
 /* Each a path, or an object that names one. */
-static void add_list(struct rule_request *r, struct jval list)
+static void request_add_list(struct rule_request *r, struct jval list)
 {
 	if (is_absent(list))
 		return;
@@ -113,12 +113,12 @@ static void add_list(struct rule_request *r, struct jval list)
 	}
 	jarr_each(v, list) {
 		if (v.type != J_OBJECT) {
-			add_path(r, v);
+			request_add_path(r, v);
 			continue;
 		}
-		if (!add_members(r, v.raw))
+		if (!request_add_members(r, v.raw))
 			r->unread = true;
-		add_path(r, jobj_get(jobj_get(v.raw, "kind").raw, "move_path"));
+		request_add_path(r, jobj_get(jobj_get(v.raw, "kind").raw, "move_path"));
 	}
 }
 
@@ -126,7 +126,7 @@ static void add_each(struct rule_request *r, struct jval list, const char *type)
 {
 	jarr_each(v, list)
 		if (v.type == J_OBJECT && (!type || jstr_is(jobj_get(v.raw, "type"), type)))
-			add_path(r, jobj_get(v.raw, "path"));
+			request_add_path(r, jobj_get(v.raw, "path"));
 }
 
 static void read_paths(struct rule_request *r, struct slice call, struct slice input)
@@ -135,9 +135,9 @@ static void read_paths(struct rule_request *r, struct slice call, struct slice i
 	add_each(r, jobj_get(call, "content"), "diff");
 	if (!input.n || r->category == CATEGORY_EXECUTE)
 		return;
-	add_members(r, input);
+	request_add_members(r, input);
 	for (size_t i = 0; i < ARRAY_SIZE(path_lists); i++)
-		add_list(r, jobj_get(input, path_lists[i]));
+		request_add_list(r, jobj_get(input, path_lists[i]));
 }
 
 /* --- commands ------------------------------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ static void read_server(struct rule_request *r, struct slice servers)
 		return;
 	jarr_each(v, servers) {
 		_cleanup_(freep) char *name =
-			v.type == J_OBJECT ? text_of(jobj_get(v.raw, "name")) : NULL;
+			v.type == J_OBJECT ? request_text(jobj_get(v.raw, "name")) : NULL;
 		size_t n = name ? strlen(name) : 0;
 
 		if (!n || strncmp(r->name, name, n) != 0 || r->name[n] != '/')
@@ -218,7 +218,7 @@ static bool read_kind(struct rule_request *r)
 	return false;
 }
 
-static struct slice object_of(struct jval v)
+static struct slice request_input_object(struct jval v)
 {
 	return v.type == J_OBJECT ? v.raw : SLICE_NONE;
 }
@@ -231,7 +231,7 @@ static void read_before(struct rule_request *r, const struct rule_call *before)
 	if (before->locations)
 		add_each(r, (struct jval){ J_ARRAY, slice_of(before->locations) }, NULL);
 	if (before->input && jscan_value(slice_of(before->input), &input) == JSCAN_OK)
-		add_members(r, object_of(input));
+		request_add_members(r, request_input_object(input));
 }
 
 static void read_call(struct rule_request *r, struct slice call, struct slice input,
@@ -262,8 +262,8 @@ void rule_request_read(struct slice params, const struct rule_call *before, stru
 	struct slice call = jobj_get(params, "toolCall").raw;
 	struct jval input = jobj_get(call, "rawInput");
 
-	*ret = (struct rule_request){ .name = text_of(jobj_get(call, "name")),
-				      .kind = text_of(jobj_get(call, "kind")) };
+	*ret = (struct rule_request){ .name = request_text(jobj_get(call, "name")),
+				      .kind = request_text(jobj_get(call, "kind")) };
 	if (!ret->name)
 		ret->name = xstrdup(before->name);
 	if (!ret->kind)
@@ -272,7 +272,7 @@ void rule_request_read(struct slice params, const struct rule_call *before, stru
 	if (ret->server)
 		ret->category = CATEGORY_MCP;
 	else
-		read_call(ret, call, object_of(input), before);
+		read_call(ret, call, request_input_object(input), before);
 	if (!ret->server && !ret->ncommands && !ret->argv && !ret->npaths && !is_absent(input))
 		ret->input = xstrndup(input.raw.p, input.raw.n);
 }

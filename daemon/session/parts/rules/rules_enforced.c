@@ -78,7 +78,8 @@ static void put_rule(struct jw *w, const char *rule, const char *enforced, const
 }
 
 /* The gate holds it. */
-static void put_mcp(void *ctx, const char *rule, const struct policy_rule_said *said _unused_)
+static void enforced_put_mcp(void *ctx, const char *rule,
+			     const struct policy_rule_said *said _unused_)
 {
 	struct enforcing *f = ctx;
 
@@ -95,7 +96,7 @@ static const char *known_besides(const struct policy_rule_said *said)
 	return NULL;
 }
 
-static void put_one(void *ctx, const char *rule, const struct policy_rule_said *said)
+static void enforced_put_policy(void *ctx, const char *rule, const struct policy_rule_said *said)
 {
 	struct enforcing *f = ctx;
 	unsigned calls = is_gated(f, said) ? 0 : calls_of(said);
@@ -109,13 +110,13 @@ static void put_one(void *ctx, const char *rule, const struct policy_rule_said *
 		 why ? why : known_besides(said));
 }
 
-static void put_all(struct enforcing *f)
+static void enforced_put_all(struct enforcing *f)
 {
 	struct policy *p = session_rules_policy(f->s);
 	struct mcp_policy *mcp = session_rules_mcp(f->s);
 
-	policy_each_rule(p, put_one, f);
-	mcp_policy_each_rule(mcp, put_mcp, f);
+	policy_each_rule(p, enforced_put_policy, f);
+	mcp_policy_each_rule(mcp, enforced_put_mcp, f);
 	policy_free(p);
 	mcp_policy_free(mcp);
 }
@@ -131,7 +132,7 @@ void session_put_rules(struct jw *w, const struct session *s)
 		f.asks = ops->asks(s->def, s->setup.approval, harness_nests(s->def, &s->setup));
 	jw_obj(w, "policy");
 	jw_arr(w, "rules");
-	put_all(&f);
+	enforced_put_all(&f);
 	jw_end_arr(w);
 	jw_end_obj(w);
 }

@@ -66,7 +66,7 @@ unsigned session_rules_need(const struct session *s)
 /* --- a question ---------------------------------------------------------------------------------------------------- */
 
 /* What the harness was given names our socket: the server is reached through the daemon. */
-static bool is_ours(struct slice server)
+static bool server_passes_daemon(struct slice server)
 {
 	jarr_each(v, jobj_get(server, "env"))
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "name"), "ACPD_MCP_SOCKET"))
@@ -84,8 +84,8 @@ static bool passes_daemon(const struct session *s, const char *name)
 		if (v.type != J_OBJECT)
 			continue;
 		if (name && jstr_is(jobj_get(v.raw, "name"), name))
-			return is_ours(v.raw);
-		all = all && is_ours(v.raw);
+			return server_passes_daemon(v.raw);
+		all = all && server_passes_daemon(v.raw);
 	}
 	return !name && all;
 }
@@ -114,7 +114,8 @@ static struct rule_call call_before(const struct session *s, struct slice params
 	return before;
 }
 
-static void judge(const struct session *s, const struct harness_ask *in, struct rule_verdict *ret)
+static void question_judge(const struct session *s, const struct harness_ask *in,
+			   struct rule_verdict *ret)
 {
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 	_cleanup_(mcp_policy_freep) struct mcp_policy *mcp = session_rules_mcp(s);
@@ -136,8 +137,8 @@ static void judge(const struct session *s, const struct harness_ask *in, struct 
 }
 
 /* As clients know it: secrets are hidden in what they were shown. */
-static void seed(struct session_question *a, const struct harness_ask *in,
-		 const struct rule_verdict *v)
+static void question_seed(struct session_question *a, const struct harness_ask *in,
+			  const struct rule_verdict *v)
 {
 	struct rule_call before = call_before(a->session, in->params);
 	JW_BUF(w, b);
@@ -202,7 +203,7 @@ bool rules_take_question(struct session_question *a, const struct harness_ask *i
 
 	if (a->elicitation)
 		return false;
-	judge(a->session, in, &v);
+	question_judge(a->session, in, &v);
 	if (v.word == RULE_DENY) {
 		question_settle_as(a, ANSWER_REJECT, BY_RULE, v.rule);
 		return true;
@@ -212,7 +213,7 @@ bool rules_take_question(struct session_question *a, const struct harness_ask *i
 	if (v.word == RULE_NONE && in->approved && allow(a, BY_DEFAULT, "approval"))
 		return true;
 	if (v.keeps)
-		seed(a, in, &v);
+		question_seed(a, in, &v);
 	else if (session_rules_need(a->session))
 		offer_once(a);
 	return false;
@@ -233,7 +234,7 @@ static void note_rule(struct session *s, const char *event, const char *id, cons
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static void keep(struct session_question *a, enum policy_verdict v)
+static void answer_keep_as_rule(struct session_question *a, enum policy_verdict v)
 {
 	struct session *s = a->session;
 	const char *policy = v == POLICY_DENY ? "deny" : "allow";
@@ -257,7 +258,7 @@ struct slice rules_take_answer(struct session_question *a, struct slice answer, 
 
 	if (!a->seed.digest[0] || (!allowed && !refused))
 		return answer;
-	keep(a, allowed ? POLICY_ALLOW : POLICY_DENY);
+	answer_keep_as_rule(a, allowed ? POLICY_ALLOW : POLICY_DENY);
 	if (!question_has_option(a, allowed ? "allow_once" : "reject_once"))
 		return answer;
 	return answer_of_kind(a, allowed ? ANSWER_ALLOW : ANSWER_REJECT, b);

@@ -66,7 +66,7 @@ static void inherit_secrets(struct session *s, const struct session *from)
 	secrets_inherit(&s->redact.known, &from->redact.known);
 }
 
-static int check_env(const struct setup_request *r, struct err *e)
+static int secrets_check_env(const struct setup_request *r, struct err *e)
 {
 	static const struct setup none;
 
@@ -81,5 +81,5 @@ const struct session_part secrets_part = {
 	.put_opened = put_unmasked,
 	.free = free_secrets,
 	.begin = begin_secrets,
-	.check_setup = check_env,
+	.check_setup = secrets_check_env,
 };

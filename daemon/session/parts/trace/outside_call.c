@@ -70,7 +70,7 @@ const char *outside_call_parent(const struct outside_call *c, char out[TRACEPARE
 
 /* --- its end ------------------------------------------------------------------------------------------------ */
 
-static enum outside_end end_of(struct slice result, struct slice error)
+static enum outside_end outside_end_of(struct slice result, struct slice error)
 {
 	if (!result.n && !error.n)
 		return OUTSIDE_CANCELLED;
@@ -89,7 +89,8 @@ static struct jval reason_of(struct slice result, struct slice error)
 			 jobj_get(jobj_get(own, "error").raw, "code");
 }
 
-static void put_event(const struct outside_call *c, const struct call_outcome *o, unsigned more)
+static void outside_put_event(const struct outside_call *c, const struct call_outcome *o,
+			      unsigned more)
 {
 	JW_BUF(w, b);
 
@@ -106,7 +107,7 @@ static void put_event(const struct outside_call *c, const struct call_outcome *o
 	event_note_of(c->session, &c->caller, buf_slice(&b));
 }
 
-static void write_line(const char *const *first, ...)
+static void outside_log_write(const char *const *first, ...)
 {
 	va_list ap;
 
@@ -115,7 +116,7 @@ static void write_line(const char *const *first, ...)
 	va_end(ap);
 }
 
-static void put_line(const struct outside_call *c, const struct call_outcome *o, unsigned more)
+static void outside_log(const struct outside_call *c, const struct call_outcome *o, unsigned more)
 {
 	char parent[TRACEPARENT_SIZE], ms[24], left_out[16];
 	const char *trace = c->span.on ? outside_call_parent(c, parent) : c->caller.parent;
@@ -145,8 +146,8 @@ static void put_line(const struct outside_call *c, const struct call_outcome *o,
 		first[n++] = known[i].value;
 	}
 	first[n] = NULL;
-	write_line(first, "server", c->server, "tool", tool, "outcome", words[o->end], "ms", ms,
-		   NULL);
+	outside_log_write(first, "server", c->server, "tool", tool, "outcome", words[o->end], "ms",
+			  ms, NULL);
 }
 
 static void put_span(struct outside_call *c, const struct call_outcome *o)
@@ -165,7 +166,7 @@ static void put_span(struct outside_call *c, const struct call_outcome *o)
 }
 
 /* Names that no server knew are up to the caller, and each would be a set of labels. */
-static void measure(const struct outside_call *c, const struct call_outcome *o)
+static void outside_measure(const struct outside_call *c, const struct call_outcome *o)
 {
 	bool known = c->tool && (o->end == OUTSIDE_COMPLETED || o->end == OUTSIDE_ASKED ||
 				 (o->type && strcmp(o->type, "tool_error") == 0));
@@ -181,7 +182,7 @@ static void measure(const struct outside_call *c, const struct call_outcome *o)
 			  (double)o->ms / 1000);
 }
 
-static void tell(struct outside_call *c, const struct call_outcome *o)
+static void outside_report(struct outside_call *c, const struct call_outcome *o)
 {
 	struct bucket *pace = c->session ? &trace_of(c->session)->outside :
 					   &store_trace_of(c->store)->outside;
@@ -190,15 +191,15 @@ static void tell(struct outside_call *c, const struct call_outcome *o)
 	if (!bucket_take(pace, clock_mono_ms(), OUTSIDE_CALLS_BURST, OUTSIDE_CALLS_EACH_MS))
 		return;
 	more = bucket_left_out(pace);
-	put_line(c, o, more);
+	outside_log(c, o, more);
 	if (c->session)
-		put_event(c, o, more);
+		outside_put_event(c, o, more);
 }
 
 struct outside_call *outside_call_end(struct outside_call *c, struct slice result,
 				      struct slice error)
 {
-	struct call_outcome o = { .end = end_of(result, error) };
+	struct call_outcome o = { .end = outside_end_of(result, error) };
 
 	if (!c)
 		return NULL;
@@ -208,8 +209,8 @@ struct outside_call *outside_call_end(struct outside_call *c, struct slice resul
 		o.reason = NULL;
 	if (c->session)
 		session_mask_string(c->session, &o.reason);
-	measure(c, &o);
-	tell(c, &o);
+	outside_measure(c, &o);
+	outside_report(c, &o);
 	put_span(c, &o);
 	trace_context_done(&c->caller);
 	free_each(o.reason, c->server, c->tool, c);

@@ -17,7 +17,7 @@ struct relay_span {
 
 /* The caller's own context goes before the turn's. What a harness asks between turns, of a session that was opened without
  * one, would be a trace of its own each time: it is none. */
-static void begin(struct session *s, struct trace_span *x, struct slice params)
+static void relay_begin_span(struct session *s, struct trace_span *x, struct slice params)
 {
 	struct trace_context caller = { .state = NULL };
 
@@ -35,7 +35,7 @@ struct relay_span *relay_span_begin(struct session *s, const char *server, const
 	struct relay_span *r;
 	struct trace_span x = { .on = false };
 
-	begin(s, &x, params);
+	relay_begin_span(s, &x, params);
 	if (!x.on)
 		return NULL;
 	r = new0(struct relay_span);
@@ -53,7 +53,7 @@ const char *relay_span_text(const struct relay_span *r, char out[TRACEPARENT_SIZ
 	return span_text(&r->span, out);
 }
 
-static void tell(struct relay_span *r, const char *type)
+static void relay_report(struct relay_span *r, const char *type)
 {
 	struct span_note n;
 
@@ -84,7 +84,7 @@ struct relay_span *relay_span_end(struct relay_span *r, struct slice result, str
 
 	if (!r)
 		return NULL;
-	tell(r, mcp_error_type(result, error, code));
+	relay_report(r, mcp_error_type(result, error, code));
 	free_each(r->server, r->method, r->tool, r);
 	return NULL;
 }

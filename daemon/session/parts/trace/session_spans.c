@@ -56,8 +56,8 @@ void turn_span_begin(struct session *s, struct session_turn *t)
 	span_begin(s, &t->span, t->trace.parent);
 }
 
-static void put_model(struct span_note *n, const struct session *s, const char *used,
-		      const char *provider)
+static void span_put_model(struct span_note *n, const struct session *s, const char *used,
+			   const char *provider)
 {
 	const char *asked = s->harness.model ? s->harness.model : s->setup.gateway.model;
 
@@ -66,12 +66,13 @@ static void put_model(struct span_note *n, const struct session *s, const char *
 	span_put(n, "gen_ai.response.model", used);
 }
 
-static void put_turn(struct span_note *n, const struct session *s, const struct session_turn *t)
+static void span_put_turn(struct span_note *n, const struct session *s,
+			  const struct session_turn *t)
 {
 	span_put(n, "gen_ai.operation.name", "invoke_agent");
 	span_put(n, "gen_ai.agent.name", s->def->id);
 	span_put(n, "gen_ai.agent.version", s->harness.version);
-	put_model(n, s, t->account.model, t->account.provider);
+	span_put_model(n, s, t->account.model, t->account.provider);
 	if (!t->calls_told)
 		put_turn_tokens(n, &t->account);
 	span_put_int(n, "acpd.turn", (int64_t)t->no);
@@ -94,7 +95,7 @@ void turn_span_end(struct session *s, struct session_turn *t)
 
 	if (!span_tell(s, &t->span, &n, SPAN_INTERNAL, "invoke_agent", s->def->id))
 		return;
-	put_turn(&n, s, t);
+	span_put_turn(&n, s, t);
 	span_told(&n, t->end.failed ? t->end.error.cls : NULL, t->end.error.message);
 }
 
@@ -127,8 +128,8 @@ static void measure_call(const struct session *s, const struct call_report *r, c
 		telemetry_measure(t, MEASURED_TOKENS, l, (double)u->count[COUNT_OUTPUT]);
 }
 
-static void put_call(struct span_note *n, const struct session *s, const struct call_report *r,
-		     const char *model)
+static void span_put_call(struct span_note *n, const struct session *s, const struct call_report *r,
+			  const char *model)
 {
 	const struct metered *m = r->use;
 
@@ -165,7 +166,7 @@ void model_call_span(struct session *s, const struct session_turn *t, const stru
 	x.began_ns -= MIN(x.began_ns, r->duration_ms * 1000000);
 	if (!span_tell(s, &x, &n, SPAN_CLIENT, "chat", model))
 		return;
-	put_call(&n, s, r, model);
+	span_put_call(&n, s, r, model);
 	span_told(&n, call_error(r), r->use->failed ? r->use->error.message : NULL);
 }
 

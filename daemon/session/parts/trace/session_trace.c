@@ -21,7 +21,7 @@ static void trace_opened(struct session *s, const struct session_params *p)
 }
 
 /* Of the turn that runs, or that a harness is started for. */
-static const struct trace_context *context_now(const struct session *s)
+static const struct trace_context *trace_context_now(const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
 
@@ -41,7 +41,7 @@ static const char *parent_now(const struct session *s, const struct trace_contex
 
 void session_trace_env(const struct session *s, struct harness_plan *plan)
 {
-	const struct trace_context *t = context_now(s);
+	const struct trace_context *t = trace_context_now(s);
 	char parent[TRACEPARENT_SIZE];
 	const char *shown = parent_now(s, t, parent);
 

@@ -43,7 +43,8 @@ static void put_time(struct jw *w, const char *key, uint64_t ms)
 }
 
 /* A turn that another incarnation took is that one's, whoever ends it: by this a reader of two ledgers bills it once. */
-static void put_line(struct jw *w, const struct session *s, const struct session_turn *t)
+static void usage_put_incarnation(struct jw *w, const struct session *s,
+				  const struct session_turn *t)
 {
 	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
 		jw_str(w, "turnIncarnation", t->incarnation);
@@ -58,14 +59,15 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	if (t) {
 		jw_uint(w, "turn", t->no);
 		jw_str(w, "key", t->key);
-		put_line(w, s, t);
+		usage_put_incarnation(w, s, t);
 	}
 	jw_str(w, "harness", s->def->id);
 	jw_str(w, "harnessVersion", s->harness.version);
 	jw_str(w, "sandboxId", sandbox_id());
 }
 
-static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)
+static void usage_put_model(struct jw *w, const struct session *s, const char *used,
+			    const char *provider)
 {
 	jw_str(w, "model",
 	       used		? used :
@@ -83,12 +85,12 @@ static void put_trace(struct jw *w, const struct session_turn *t)
 	jw_slice(w, "parentSpanId", trace_span_of(t->trace.parent));
 }
 
-static int append(struct session *s, struct buf *b)
+static int usage_append(struct session *s, struct buf *b)
 {
 	return ledger_append(s->store->ledger, buf_slice(b)) ? 0 : -EIO;
 }
 
-static void note_event(struct session *s, const struct harness_usage *u)
+static void usage_note_event(struct session *s, const struct harness_usage *u)
 {
 	JW_BUF(w, b);
 
@@ -98,13 +100,13 @@ static void note_event(struct session *s, const struct harness_usage *u)
 }
 
 /* What every record of a call begins with. */
-static void put_call(struct jw *w, const struct session *s, struct session_turn *t,
-		     const struct harness_usage *u)
+static void usage_put_call(struct jw *w, const struct session *s, struct session_turn *t,
+			   const struct harness_usage *u)
 {
 	put_who(w, s, t, "model_call");
 	if (t)
 		jw_uint(w, "call", ++t->call_records);
-	put_model(w, s, u->model, u->provider);
+	usage_put_model(w, s, u->model, u->provider);
 	put_time(w, "ts", clock_real_ms());
 	jw_str(w, "responseId", u->response_id);
 	jw_str(w, "finishReason", u->finish_reason);
@@ -116,17 +118,17 @@ static void usage_record_call(struct session *s, const struct harness_usage *u)
 	JW_BUF(w, b);
 	struct session_turn *t = s->turn.current;
 
-	note_event(s, u);
+	usage_note_event(s, u);
 	jw_obj(&w, NULL);
-	put_call(&w, s, t, u);
+	usage_put_call(&w, s, t, u);
 	put_trace(&w, t);
 	jw_end_obj(&w);
-	t->unrecorded |= append(s, &b) < 0;
+	t->unrecorded |= usage_append(s, &b) < 0;
 }
 
 /* --- model calls that pass the daemon ------------------------------------------------------------------------- */
 
-static void put_bytes(struct jw *w, const struct call_report *r)
+static void usage_put_bytes(struct jw *w, const struct call_report *r)
 {
 	jw_object(w, "bytes", JW_UINT("sent", r->sent), JW_UINT("received", r->received));
 }
@@ -150,7 +152,7 @@ static void put_report(struct jw *w, const struct session *s, const struct call_
 		turn_error_put(w, "error", &m->error);
 	if (r->auxiliary)
 		jw_bool(w, "auxiliary", true);
-	put_bytes(w, r);
+	usage_put_bytes(w, r);
 	if (r->answered)
 		jw_uint(w, "ttfbMs", r->ttfb_ms);
 	jw_uint(w, "durationMs", r->duration_ms);
@@ -169,17 +171,17 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 	bool written;
 
 	if (t)
-		note_event(s, &r->use->usage);
+		usage_note_event(s, &r->use->usage);
 	if (t)
 		t->calls_told |= t->span.on;
 	model_call_span(s, t, r);
 	jw_obj(&w, NULL);
-	put_call(&w, s, t, &r->use->usage);
+	usage_put_call(&w, s, t, &r->use->usage);
 	put_report(&w, s, r);
 	if (t)
 		put_trace(&w, t);
 	jw_end_obj(&w);
-	written = append(s, &b) == 0;
+	written = usage_append(s, &b) == 0;
 	if (t)
 		t->unrecorded |= !written;
 	else if (written)
@@ -208,7 +210,7 @@ static void put_times(struct jw *w, const struct session_turn *t)
 		jw_uint(w, "ttftMs", t->first_output_mono - t->started_mono);
 }
 
-static void put_process(struct jw *w, const struct session_turn *t)
+static void usage_put_process(struct jw *w, const struct session_turn *t)
 {
 	if (!t->used.source || !t->started_ms)
 		return;
@@ -231,18 +233,18 @@ static void put_reported(struct jw *w, const struct account *a)
 	jw_end_obj(w);
 }
 
-static void put_turn(struct jw *w, const struct session *s, const struct session_turn *t)
+static void usage_put_turn(struct jw *w, const struct session *s, const struct session_turn *t)
 {
 	jw_obj(w, NULL);
 	put_who(w, s, t, "turn");
-	put_model(w, s, t->account.model, t->account.provider);
+	usage_put_model(w, s, t->account.model, t->account.provider);
 	put_times(w, t);
 	put_outcome(w, t);
 	PARTS_CALL(put_end, t, w, END_RECORD);
 	account_put_numbers(&t->account, w);
 	put_reported(w, &t->reported);
 	account_put_tools(&t->account, w);
-	put_process(w, t);
+	usage_put_process(w, t);
 	put_trace(w, t);
 	session_labels_put(w, s->setup.labels);
 	totals_put(&s->turn.totals, w, "cumulative");
@@ -336,8 +338,8 @@ static int usage_record_turn(struct session *s, struct session_turn *t)
 		measure_end(s, t);
 	if (!t->counted)
 		totals_add(&s->turn.totals, &t->account);
-	put_turn(&w, s, t);
-	r = append(s, &b);
+	usage_put_turn(&w, s, t);
+	r = usage_append(s, &b);
 	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
 		before.spent = s->turn.totals.spent;
 		s->turn.totals = before;

@@ -136,7 +136,7 @@ void agent_uids_each(struct agent_uids *u, void (*fn)(void *ctx, uid_t uid, cons
 }
 
 /* Which of the range are held, by their place in it; the caller frees. */
-static bool *held(const struct agent_uids *u)
+static bool *range_held(const struct agent_uids *u)
 {
 	bool *ret = xalloc((uid_range_size(&u->range) + 1) * sizeof(*ret));
 
@@ -148,7 +148,7 @@ static bool *held(const struct agent_uids *u)
 
 unsigned agent_uids_free(const struct agent_uids *u)
 {
-	bool *taken = held(u);
+	bool *taken = range_held(u);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < uid_range_size(&u->range); i++)
@@ -197,7 +197,7 @@ int agent_uids_take(struct agent_uids *u, const char *holder, const char *tree, 
 		    struct err *e)
 {
 	unsigned size = uid_range_size(&u->range), best = size;
-	bool *taken = held(u);
+	bool *taken = range_held(u);
 
 	for (unsigned i = 0; i < size; i++)
 		if (!taken[i] && (best == size || u->freed[i] < u->freed[best]))

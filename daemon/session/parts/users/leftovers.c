@@ -35,11 +35,11 @@ struct leftovers {
 	bool stopping;
 };
 
-static void advance(void *ctx);
+static void leftovers_advance(void *ctx);
 
 void leftovers_wake(struct leftovers *l)
 {
-	loop_defer(l->spec.loop, &l->task, advance, l);
+	loop_defer(l->spec.loop, &l->task, leftovers_advance, l);
 }
 
 static void left_free(struct uid_left *u)
@@ -57,7 +57,7 @@ static void log_failed(const struct uid_left *u, const char *why)
 		 "session", u->holder, "text", why);
 }
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void leftovers_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct leftovers *l = ctx;
 	struct uid_left *u = TAKE_PTR(l->current);
@@ -74,7 +74,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	l->spec.idle(l->spec.ctx);
 }
 
-static const struct helper_job_events job_events = { NULL, on_done };
+static const struct helper_job_events job_events = { NULL, leftovers_on_done };
 
 static void put_trees(const struct agent_uids *uids, uid_t uid, struct jw *w)
 {
@@ -107,7 +107,7 @@ void leftovers_put_job(const struct agent_uids *uids, uid_t uid, struct buf *ret
 	jw_end_obj(&w);
 }
 
-static void clean(struct leftovers *l, struct uid_left *u)
+static void leftovers_clean(struct leftovers *l, struct uid_left *u)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
@@ -126,7 +126,7 @@ static void clean(struct leftovers *l, struct uid_left *u)
 	left_free(TAKE_PTR(l->current));
 }
 
-static void advance(void *ctx)
+static void leftovers_advance(void *ctx)
 {
 	struct leftovers *l = ctx;
 	uid_t uid;
@@ -140,7 +140,7 @@ static void advance(void *ctx)
 			agent_uids_drop(l->spec.uids, u->holder);
 			left_free(u);
 		} else if (!l->spec.busy(l->spec.ctx, u->uid)) {
-			clean(l, u);
+			leftovers_clean(l, u);
 		}
 	}
 }

@@ -184,43 +184,43 @@ static void session_user_recall(struct session *s)
 	become(s, uid);
 }
 
-static bool is_there(const struct session_store *st, const char *where, const char *id)
+static bool state_has_entry(const struct session_store *st, const char *where, const char *id)
 {
 	_cleanup_(freep) char *path = xprintf("%s/%s/%s", st->state_dir, where, id);
 
 	return access(path, F_OK) == 0;
 }
 
-static void take_up(void *ctx, uid_t uid _unused_, const char *holder)
+static void user_adopt_holder(void *ctx, uid_t uid _unused_, const char *holder)
 {
 	struct session_store *st = ctx;
 	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
 	struct err e = { 0 };
 
-	if (access(journal, F_OK) == 0 || is_there(st, "removed", holder))
+	if (access(journal, F_OK) == 0 || state_has_entry(st, "removed", holder))
 		return;
-	if (!is_there(st, "homes", holder))
+	if (!state_has_entry(st, "homes", holder))
 		leftovers_gone(store_users_of(st)->leftovers, holder);
 	else if (removal_session(st->removal, holder, &e) < 0)
 		log_warn("session", "session not removed", "session", holder, "text", e.msg);
 }
 
 /* A daemon was killed while it gave them a uid: they have none yet. */
-static void take_up_parked(void *ctx, const char *holder)
+static void user_adopt_parked(void *ctx, const char *holder)
 {
 	struct session_store *st = ctx;
 	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
 
 	agent_uids_drop(store_users_of(st)->uids, holder);
-	if (access(journal, F_OK) < 0 && !is_there(st, "removed", holder))
+	if (access(journal, F_OK) < 0 && !state_has_entry(st, "removed", holder))
 		parked_drop(store_users_of(st)->parked, holder);
 }
 
 /* Sessions whose last daemon was killed before all of them was gone are finished. */
 static void session_users_take_up(struct session_store *st)
 {
-	parked_each(store_users_of(st)->parked, take_up_parked, st);
-	agent_uids_each(store_users_of(st)->uids, take_up, st);
+	parked_each(store_users_of(st)->parked, user_adopt_parked, st);
+	agent_uids_each(store_users_of(st)->uids, user_adopt_holder, st);
 }
 
 /* --- the machine -------------------------------------------------------------------------------------------- */

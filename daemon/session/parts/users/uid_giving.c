@@ -89,7 +89,7 @@ static int open_doors(struct uid_lending *l, struct parked_group *g, struct err 
 }
 
 /* Its files are the uid's. The record goes last: as long as it is there, the next daemon shuts the doors again. */
-static int finish(struct uid_lending *l, struct parked_group *g, struct err *e)
+static int giving_finish(struct uid_lending *l, struct parked_group *g, struct err *e)
 {
 	int r = hold_all(l, g, e);
 
@@ -127,7 +127,7 @@ int lending_give(struct uid_lending *l, struct parked_group *g, struct err *e)
 	if (r < 0)
 		return r;
 	if (g->nuids == 1 && g->uids[0] == l->uid) {
-		r = finish(l, g, e);
+		r = giving_finish(l, g, e);
 	} else {
 		parked_add_uid(g, l->uid);
 		r = parked_write(store_users_of(l->st)->parked, g, false, e);
@@ -149,7 +149,7 @@ void lending_given(struct uid_lending *l)
 	if (!g) { /* all of it was deleted meanwhile */
 		unreserve(l);
 		l->step = LENDING_IDLE;
-	} else if (finish(l, g, &e) < 0) {
+	} else if (giving_finish(l, g, &e) < 0) {
 		lending_given_none(l, &e);
 	}
 }

@@ -63,7 +63,8 @@ void lending_wake(struct uid_lending *l, unsigned long long failed, const struct
 	}
 }
 
-static void wait_for(struct uid_lending *l, unsigned long long group, uid_ready_fn fn, void *ctx)
+static void lending_add_waiter(struct uid_lending *l, unsigned long long group, uid_ready_fn fn,
+			       void *ctx)
 {
 	struct uid_waiter *w;
 
@@ -78,9 +79,9 @@ static void wait_for(struct uid_lending *l, unsigned long long group, uid_ready_
 
 /* --- jobs --------------------------------------------------------------------------------------------------- */
 
-static void on_done(void *ctx, struct slice report, const struct err *e);
+static void lending_on_done(void *ctx, struct slice report, const struct err *e);
 
-static const struct helper_job_events job_events = { NULL, on_done };
+static const struct helper_job_events job_events = { NULL, lending_on_done };
 
 int lending_start(struct uid_lending *l, const char *verb, const struct buf *job, struct err *e)
 {
@@ -142,7 +143,7 @@ static void step_done(struct uid_lending *l, struct slice report, const struct e
 		lending_given(l);
 }
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void lending_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct uid_lending *l = ctx;
 	struct session_store *st = l->st;
@@ -186,7 +187,7 @@ static bool lacks_uid(const struct uid_lending *l, const struct uid_need *n,
 		!uid_range_has(agent_uids_range(store_users_of(st)->uids), cwd->owner.uid));
 }
 
-static int begin(struct uid_lending *l, struct parked_group *g, struct err *e)
+static int lending_begin(struct uid_lending *l, struct parked_group *g, struct err *e)
 {
 	int r = g ? lending_give(l, g, e) : -EAGAIN;
 
@@ -196,20 +197,20 @@ static int begin(struct uid_lending *l, struct parked_group *g, struct err *e)
 }
 
 /* Waits, or begins with it. */
-static int await(struct uid_lending *l, struct parked_group *g, uid_ready_fn fn, void *ctx,
-		 struct err *e)
+static int lending_await(struct uid_lending *l, struct parked_group *g, uid_ready_fn fn, void *ctx,
+			 struct err *e)
 {
 	unsigned long long no = g ? g->no : 0;
 
 	if (l->step == LENDING_IDLE) {
-		int r = begin(l, g, e);
+		int r = lending_begin(l, g, e);
 
 		if (r < 0)
 			return no ? r : 0; /* the one that takes a uid says why there is none */
 		if (l->step == LENDING_IDLE)
 			return 0;
 	}
-	wait_for(l, no, fn, ctx);
+	lending_add_waiter(l, no, fn, ctx);
 	return 1;
 }
 
@@ -231,7 +232,7 @@ int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_
 		    (cwd.known && uid_lending_takes(l, cwd.owner.uid));
 	lacking = lacks_uid(l, n, &cwd);
 	free(cwd.owner.path);
-	return g || taken_now || lacking ? await(l, g, fn, ctx, e) : 0;
+	return g || taken_now || lacking ? lending_await(l, g, fn, ctx, e) : 0;
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ static void see_holder(void *ctx, uid_t uid, const char *holder)
 }
 
 /* 0: there is none. */
-static uid_t choose(const struct uid_lending *l)
+static uid_t taking_choose_uid(const struct uid_lending *l)
 {
 	const struct uid_range *range = agent_uids_range(store_users_of(l->st)->uids);
 	struct uid_choice c = { l, xalloc((uid_range_size(range) + 1) * sizeof(*c.seen)) };
@@ -165,7 +165,7 @@ void lending_leave_alone(struct uid_lending *l, const char *why)
 	l->step = LENDING_IDLE;
 }
 
-static int clean(struct uid_lending *l, struct err *e)
+static int taking_clean(struct uid_lending *l, struct err *e)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 
@@ -180,7 +180,7 @@ int lending_take(struct uid_lending *l)
 	struct err e = { 0 };
 
 	for (;;) {
-		l->uid = choose(l);
+		l->uid = taking_choose_uid(l);
 		if (!l->uid)
 			return -ENOENT;
 		f.g = parked_new(store_users_of(l->st)->parked);
@@ -189,7 +189,7 @@ int lending_take(struct uid_lending *l)
 		agent_uids_each(store_users_of(l->st)->uids, fill_holder, &f);
 		if (f.r == 0)
 			f.r = add_trees_of_uid(l, f.g);
-		if (f.r == 0 && clean(l, &e) == 0)
+		if (f.r == 0 && taking_clean(l, &e) == 0)
 			break;
 		lending_leave_alone(l, f.r < 0 ? strerror(-f.r) : e.msg);
 		f.r = 0;

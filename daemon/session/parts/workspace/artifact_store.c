@@ -4,7 +4,7 @@
  * The file is written before its index line, so a line never names missing bytes. A crash between
  * the two leaves a file without a line; the next artifact has the same number and replaces it.
  * add_line starts with a newline, so a truncated last line damages only itself. The index is read
- * on first use. An index from a bundle is untrusted: take_line checks every member as for a new
+ * on first use. An index from a bundle is untrusted: artifact_read_line checks every member as for a new
  * artifact.
  */
 #include "session/parts/workspace/artifact_store.h"
@@ -37,7 +37,7 @@ static char *artifact_dir(const struct session *s)
 	return xprintf("%s/artifacts/%s", s->store->state_dir, s->id);
 }
 
-static char *inside(const struct session *s, const char *name)
+static char *artifact_file_path(const struct session *s, const char *name)
 {
 	_cleanup_(freep) char *dir = artifact_dir(s);
 
@@ -50,7 +50,7 @@ char *artifact_new_path(struct session *s, const char *name)
 
 	if (file_mkdirs(dir, 0700) < 0)
 		log_warn("session", "no directory for artifacts", "path", dir);
-	return inside(s, name);
+	return artifact_file_path(s, name);
 }
 
 char *artifact_path(struct session *s, const struct artifact *a)
@@ -58,7 +58,7 @@ char *artifact_path(struct session *s, const struct artifact *a)
 	char name[ID_SIZE];
 
 	put_id(name, a);
-	return inside(s, name);
+	return artifact_file_path(s, name);
 }
 
 void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
@@ -122,7 +122,7 @@ static void artifact_free(struct artifact *a)
 	free_each(a->name, a->type, a->source, a);
 }
 
-static void keep(struct session *s, struct artifact *a)
+static void artifact_keep(struct session *s, struct artifact *a)
 {
 	list_add_tail(&workspace_of(s)->artifacts.list, &a->link);
 	workspace_of(s)->artifacts.n++;
@@ -131,7 +131,7 @@ static void keep(struct session *s, struct artifact *a)
 }
 
 /* A line of a bundle may say anything. One that was torn by a crash is left out; its file is overwritten by the next of that number. */
-static void take_line(struct session *s, struct slice text)
+static void artifact_read_line(struct session *s, struct slice text)
 {
 	struct index_line l = { 0 };
 	struct artifact *a;
@@ -152,7 +152,7 @@ static void take_line(struct session *s, struct slice text)
 	hex = slice_of(l.digest);
 	if (a->no && *a->name && *a->type && name_fits(a->name) && type_fits(a->type) &&
 	    slice_skip(&hex, "sha256:") && sha256_from_hex(hex, &a->digest) == 0)
-		keep(s, a);
+		artifact_keep(s, a);
 	else
 		artifact_free(a);
 	jdec_free(index_fields, &l);
@@ -160,7 +160,7 @@ static void take_line(struct session *s, struct slice text)
 
 static void read_index(struct session *s)
 {
-	_cleanup_(freep) char *path = inside(s, "index.jsonl");
+	_cleanup_(freep) char *path = artifact_file_path(s, "index.jsonl");
 	_cleanup_(buf_done) struct buf b = { .max = INDEX_MAX + 4096 };
 	struct slice rest;
 
@@ -175,7 +175,7 @@ static void read_index(struct session *s)
 		const char *end = memchr(rest.p, '\n', rest.n);
 		size_t n = end ? (size_t)(end - rest.p) : rest.n;
 
-		take_line(s, (struct slice){ rest.p, n });
+		artifact_read_line(s, (struct slice){ rest.p, n });
 		n += end != NULL;
 		rest.p += n;
 		rest.n -= n;
@@ -184,7 +184,7 @@ static void read_index(struct session *s)
 
 static int add_line(struct session *s, const struct artifact *a)
 {
-	_cleanup_(freep) char *path = inside(s, "index.jsonl");
+	_cleanup_(freep) char *path = artifact_file_path(s, "index.jsonl");
 	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	JW_BUF(w, b);
 
@@ -225,7 +225,7 @@ static int admit(struct session *s, const struct artifact_spec *spec, uint64_t s
 	return 0;
 }
 
-static int failed(struct err *e, int r)
+static int artifact_failed(struct err *e, int r)
 {
 	return err_set(e, r, RPC_INTERNAL_ERROR,
 		       r == -ENOSPC || r == -EDQUOT ? "NO_SPACE" : "STATE_NOT_WRITABLE",
@@ -258,16 +258,16 @@ static void announce(struct session *s, const struct artifact *a)
 	event_webhook(s, WEBHOOK_ARTIFACT_CREATED, NULL, buf_slice(&b));
 }
 
-static int finish(struct session *s, struct artifact *a, int r, const struct artifact **ret,
-		  struct err *e)
+static int artifact_finish(struct session *s, struct artifact *a, int r,
+			   const struct artifact **ret, struct err *e)
 {
 	if (r == 0)
 		r = add_line(s, a);
 	if (r < 0) {
 		artifact_free(a);
-		return failed(e, r);
+		return artifact_failed(e, r);
 	}
-	keep(s, a);
+	artifact_keep(s, a);
 	announce(s, a);
 	*ret = a;
 	return 0;
@@ -290,7 +290,7 @@ int artifact_put(struct session *s, const struct artifact_spec *spec, struct sli
 		r = file_mkdirs(dir, 0700);
 	if (r == 0)
 		r = file_replace(path, bytes.p, bytes.n, 0600);
-	return finish(s, a, r, ret, e);
+	return artifact_finish(s, a, r, ret, e);
 }
 
 static int digest_file(const char *path, struct artifact *a)
@@ -319,7 +319,8 @@ int artifact_adopt(struct session *s, const struct artifact_spec *spec, const ch
 	_cleanup_(freep) char *own = NULL;
 	struct artifact *a;
 	struct stat sb;
-	int r = stat(path, &sb) < 0 ? failed(e, -errno) : admit(s, spec, (uint64_t)sb.st_size, e);
+	int r = stat(path, &sb) < 0 ? artifact_failed(e, -errno) :
+				      admit(s, spec, (uint64_t)sb.st_size, e);
 
 	if (r < 0)
 		return r;
@@ -328,7 +329,7 @@ int artifact_adopt(struct session *s, const struct artifact_spec *spec, const ch
 	own = artifact_path(s, a);
 	if (r == 0 && rename(path, own) < 0)
 		r = -errno;
-	return finish(s, a, r, ret, e);
+	return artifact_finish(s, a, r, ret, e);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */

@@ -58,7 +58,7 @@ static void put_query(struct jw *w, const struct change_query *q)
 		  JW_UINT("seconds", MIN((q->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX)));
 }
 
-static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
+static void snapshot_put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
 	_cleanup_(freep) char *dir = baseline_dir(s), *tree = session_tree(s);
 	struct jw w = JW(b);
@@ -88,7 +88,7 @@ static void snapshot_free(struct snapshot_run *k)
 
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e);
 
-static int start(struct session *s, struct snapshot_run *k, struct err *e)
+static int snapshot_start(struct session *s, struct snapshot_run *k, struct err *e)
 {
 	static const char *const verbs[] = { [SNAPSHOT_BASELINE] = "snapshot",
 					     [SNAPSHOT_FOLD] = "fold",
@@ -98,7 +98,7 @@ static int start(struct session *s, struct snapshot_run *k, struct err *e)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r;
 
-	put_job(s, &b, k);
+	snapshot_put_job(s, &b, k);
 	r = inspection_start(&k->run, s, verbs[k->kind], buf_slice(&b), on_snapshot, e);
 	workspace_of(s)->snapshots_running += r == 0 && records(k);
 	return r;
@@ -224,7 +224,7 @@ static void diff_begin(struct session *s, struct snapshot_run *k)
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			"the session is being closed");
-	else if (start(s, k, &e) == 0)
+	else if (snapshot_start(s, k, &e) == 0)
 		return;
 	k->done(k->ctx, SLICE_NONE, &e);
 	snapshot_free(k);
@@ -306,11 +306,11 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
 
-static void begin(struct session *s, struct snapshot_run *k)
+static void snapshot_begin(struct session *s, struct snapshot_run *k)
 {
 	struct err e = { 0 };
 
-	if (start(s, k, &e) == 0)
+	if (snapshot_start(s, k, &e) == 0)
 		return;
 	note_failure(s, k, &e);
 	snapshot_free(k);
@@ -344,7 +344,7 @@ static void begin_baseline(struct session *s, bool seeded)
 	k = snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL);
 	k->ignoring = workspace_of(s)->baseline_ignoring;
 	workspace_of(s)->baseline_ignoring = false;
-	begin(s, k);
+	snapshot_begin(s, k);
 }
 
 void baseline_take(struct session *s)
@@ -359,7 +359,7 @@ void baseline_take(struct session *s)
 	if (seeded || !recorded(s, "index"))
 		begin_baseline(s, seeded);
 	else if (recorded(s, "delivered"))
-		begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
+		snapshot_begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
 	workspace_of(s)->baseline_due = baseline_busy(s);
 }
 
@@ -372,7 +372,7 @@ void baseline_resume(struct session *s)
 		baseline_take(s);
 }
 
-static void on_overdue(void *ctx)
+static void snapshot_on_overdue(void *ctx)
 {
 	answer_turn(ctx);
 }
@@ -384,13 +384,13 @@ bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struc
 	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
 		return false;
 	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
-	begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
+	snapshot_begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
 	if (!baseline_busy(s))
 		return false;
 	workspace_of(s)->snapshot_turn = t;
 	workspace_of(s)->snapshot_done = done;
 	loop_timer_set(s->store->loop, &workspace_of(s)->snapshot_timer, SNAPSHOT_WAIT_MS,
-		       on_overdue, s);
+		       snapshot_on_overdue, s);
 	return true;
 }
 

@@ -2,22 +2,21 @@
  * inspection.c - runs acpd-unpack for a session's read-only requests, and cancels them.
  *
  * Runs are linked into the session, which is not freed and not closed while one exists. `ended`
- * frees the run, so on_done reads the session before the call. A run uses the session's cgroup
+ * frees the run, so inspection_on_done reads the session before the call. A run uses the session's cgroup
  * limits, except "recover": a job that restores a tree must not die of them. An entry of `diffs`
  * without helper is queued behind a snapshot, and is cancelled by calling `ended` directly.
  */
-
-#include "session/parts/confinement/session_limits.h"
-#include "session/parts/users/session_uids.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "session/parts/confinement/session_limits.h"
 #include "session/parts/draft/draft_internal.h"
-#include "session/parts/workspace/workspace_internal.h"
+#include "session/parts/users/session_uids.h"
 
 #include <errno.h>
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void inspection_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct inspection *k = ctx;
 	struct session *s = k->session;
@@ -27,7 +26,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	session_advance(s);
 }
 
-static const struct helper_job_events events = { NULL, on_done };
+static const struct helper_job_events events = { NULL, inspection_on_done };
 
 /* What finishes or undoes must not die of the session's limits. */
 static struct proc_group *group_of(struct session *s, const char *verb)

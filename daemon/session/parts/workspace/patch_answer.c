@@ -39,8 +39,8 @@ const struct artifact *patch_adopt(struct session *s, const char *file, const ch
 }
 
 /* The text if it fits an answer, else an artifact that holds it. */
-static int put_text(struct jw *w, struct session *s, const char *file,
-		    const struct patch_info *info, struct err *e)
+static int patch_put_text(struct jw *w, struct session *s, const char *file,
+			  const struct patch_info *info, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
 	const struct artifact *a;
@@ -70,7 +70,7 @@ int patch_answer_put(struct jw *w, struct session *s, const char *file, struct s
 	if (!patch_info_read(report, &info))
 		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
 			       "acpd-unpack reported no patch");
-	r = put_text(w, s, file, &info, e);
+	r = patch_put_text(w, s, file, &info, e);
 	if (r < 0)
 		return r;
 	jw_int(w, "files", info.files);

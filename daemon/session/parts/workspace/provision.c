@@ -77,7 +77,7 @@ static void keep_result(struct provisioning *f, struct slice members, bool nowhe
 	workspace_of(f->session)->provisioned = xstrndup(b.data, b.len);
 }
 
-static void answer(struct provisioning *f, const struct err *e)
+static void provisioning_answer(struct provisioning *f, const struct err *e)
 {
 	struct session *s = f->session;
 
@@ -97,11 +97,11 @@ void provision_answer(struct session *s)
 {
 	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written &&
 	    !baseline_due(s))
-		answer(workspace_of(s)->provisioning, NULL);
+		provisioning_answer(workspace_of(s)->provisioning, NULL);
 }
 
 /* A new session's harness starts while its baseline is taken: harness_opened waits for both. */
-static void finish(struct provisioning *f, const struct err *e, struct slice refusal)
+static void provisioning_finish(struct provisioning *f, const struct err *e, struct slice refusal)
 {
 	struct session *s = f->session;
 
@@ -121,7 +121,7 @@ static void finish(struct provisioning *f, const struct err *e, struct slice ref
 		baseline_take(s);
 	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
 	if (!f->written)
-		answer(f, e);
+		provisioning_answer(f, e);
 }
 
 static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
@@ -131,7 +131,7 @@ static void on_home_done(void *ctx, const struct materialized *m, const struct e
 
 	if (!e)
 		keep_result(f, slice_of(f->members), true, !m->instructions_kept_out);
-	finish(f, e, refusal);
+	provisioning_finish(f, e, refusal);
 }
 
 static const struct materialize_events home_events = { on_home_done };
@@ -156,8 +156,8 @@ static int write_at_home(struct provisioning *f, const struct materialized *m, s
 	return f->work ? 0 : -EINVAL;
 }
 
-static void on_done(void *ctx, const struct materialized *m, const struct err *e,
-		    struct slice refusal)
+static void provisioning_on_done(void *ctx, const struct materialized *m, const struct err *e,
+				 struct slice refusal)
 {
 	struct provisioning *f = ctx;
 	struct session *s = f->session;
@@ -169,17 +169,17 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 	xstrset(&workspace_of(s)->provisioned, NULL);
 	if (home && s->harness.home_filled) {
 		if (write_at_home(f, m, &own) < 0)
-			finish(f, &own, SLICE_NONE);
+			provisioning_finish(f, &own, SLICE_NONE);
 		return;
 	}
 	if (home)
 		xstrset(&workspace_of(s)->home_instructions, f->instructions);
 	if (!e)
 		keep_result(f, m->members, m->instructions_kept_out, home);
-	finish(f, e, refusal);
+	provisioning_finish(f, e, refusal);
 }
 
-static const struct materialize_events events = { on_done };
+static const struct materialize_events events = { provisioning_on_done };
 
 /* --- beginning ------------------------------------------------------------------------------------------------ */
 
@@ -320,7 +320,7 @@ int provision_again(struct session *s, const struct session_params *p, struct er
 void provision_abort(struct session *s)
 {
 	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written)
-		answer(workspace_of(s)->provisioning, NULL);
+		provisioning_answer(workspace_of(s)->provisioning, NULL);
 	else if (workspace_of(s)->provisioning)
 		materialize_abort(workspace_of(s)->provisioning->work);
 }

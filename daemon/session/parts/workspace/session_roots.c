@@ -24,7 +24,7 @@ static struct slice next_part(struct slice *path)
 }
 
 /* How many components root has, if path is root or below it; rest is what comes then. Else -1. */
-static int depth_of(struct slice root, struct slice path, struct slice *rest)
+static int root_depth_of(struct slice root, struct slice path, struct slice *rest)
 {
 	for (int depth = 0;; depth++) {
 		struct slice want = next_part(&root), before = path, have = next_part(&path);
@@ -51,7 +51,7 @@ struct best {
 static void try_root(struct best *best, const char *root, struct slice path)
 {
 	struct slice rest;
-	int depth = depth_of(slice_of(root), path, &rest);
+	int depth = root_depth_of(slice_of(root), path, &rest);
 
 	if (depth <= best->depth)
 		return;

@@ -129,7 +129,7 @@ static void put_instructions_file(const struct session *s, struct harness_plan *
 				  workspace_of(s)->home_instructions);
 }
 
-static void forget_turn(struct session_turn *t)
+static void workspace_forget_turn(struct session_turn *t)
 {
 	baseline_forget_turn(t->session, t);
 }
@@ -164,5 +164,5 @@ const struct session_part workspace_part = {
 	.put_files = put_instructions_file,
 	.delays_answer = baseline_due,
 	.turn_wait = baseline_turn,
-	.turn_free = forget_turn,
+	.turn_free = workspace_forget_turn,
 };
