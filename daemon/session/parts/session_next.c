@@ -28,6 +28,7 @@ static bool fork_copies(const struct session *s)
 	return s->harness.copying > 0;
 }
 
+/* Parameters changed that a harness reads only when it starts. */
 static bool restart_due(const struct session *s)
 {
 	return s->harness.restart;
@@ -53,6 +54,7 @@ static bool turn_runs(const struct session *s)
 	return s->turn.current != NULL;
 }
 
+/* A turn that is no longer current, but whose record or answer is outstanding. */
 static bool turn_ends(const struct session *s)
 {
 	return s->turn.ending > 0;
@@ -98,6 +100,7 @@ static unsigned find_facts(const struct session *s)
 
 /* --- actions ------------------------------------------------------------------------------------------- */
 
+/* A failure is the answer for those who wait. */
 static void next_launch(struct session *s)
 {
 	struct err e = { 0 };
@@ -106,6 +109,7 @@ static void next_launch(struct session *s)
 		harness_opened(s, &e);
 }
 
+/* A turn that the draft refuses becomes the current one, so that it fails like any other. */
 static void begin_turn(struct session *s)
 {
 	struct session_turn *t = turn_first_queued(s);
@@ -139,6 +143,7 @@ static void on_next_tick(void *ctx)
 	session_advance(ctx);
 }
 
+/* The timer calls session_advance, which reads the table again. */
 static void await_tick(struct session *s)
 {
 	loop_timer_set(s->store->loop, &s->turn.tick_timer, TICK_MS, on_next_tick, s);
@@ -225,6 +230,7 @@ static void put_states(struct buf *ret, enum state_machine machine, unsigned sta
 	}
 }
 
+/* Returns what separates the next list from this one. */
 static const char *put_facts(struct buf *ret, const char *comma, const char *no, unsigned found)
 {
 	for (size_t i = 0; i < FACT_MAX; i++) {
@@ -266,6 +272,7 @@ void session_next(void *ctx)
 
 	if (s->store->stopping) /* session_store.c ends everything */
 		return;
+	/* Both can change facts, so they precede the table. */
 	harness_pool_update(s);
 	provision_answer(s);
 	r = next_row_find(s->state, s->harness.state, find_facts(s));

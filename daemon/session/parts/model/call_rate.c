@@ -1,3 +1,5 @@
+/* call_rate.c - a sliding window of one minute, as a ring of times. Exact: a bucket that refills would allow almost twice
+ * as many in some minutes. */
 #include "session/parts/model/call_rate.h"
 
 #include "base/util.h"
@@ -24,6 +26,7 @@ uint64_t call_rate_take(struct call_rate *r, unsigned max, uint64_t now)
 
 	if (r->size != max)
 		resize(r, max);
+	/* The ring has as many places as a minute may have events: the one to be overwritten decides. */
 	oldest = r->at[r->next];
 	if (oldest && now < oldest + MINUTE_MS)
 		return oldest + MINUTE_MS - now;

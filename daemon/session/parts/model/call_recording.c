@@ -117,6 +117,7 @@ static off_t whole_lines(int fd, off_t end)
 	return 0;
 }
 
+/* bytes is the end of the file from here on: all later writes are counted. */
 static int recording_cut_partial_line(struct recording *r)
 {
 	struct stat sb;
@@ -144,7 +145,8 @@ static int open_file(struct session *s, struct recording *r)
 	return recording_cut_partial_line(r);
 }
 
-/* True: lines can be written. */
+/* True: lines can be written. The first call opens the file. One that ends with a mark stays stopped, also for the next
+ * daemon. */
 static bool recording_is_ready(struct session *s)
 {
 	struct recording *r = &model_of(s)->recording;
@@ -253,6 +255,7 @@ void call_record_begin(struct provider_call *c)
 	    !recording_has_room(c->session, model_call_request(c->call)->body.n))
 		return;
 	c->trace.recorded = true;
+	/* Each attempt has an answer of its own. */
 	masked_answer_free(c->trace.answer);
 	c->trace.answer = masked_answer_new();
 	w = line_begin(c, &b, again ? "again" : "request");
@@ -322,10 +325,12 @@ void call_record_head(struct provider_call *c, int status, struct slice headers)
 	jw_int(&w, "status", status);
 	put_headers(&w, session_mask_json(c->session, headers, false, NULL, &hidden));
 	line_end(c, &w);
+	/* Compressed bytes cannot be searched for secrets. */
 	if (c->session->redact.known.mask && is_encoded(headers) && call_is_recorded(c))
 		record_give_up(c);
 }
 
+/* Readable text where it is UTF-8, otherwise base64. */
 static void record_put_bytes(struct jw *w, struct slice bytes)
 {
 	_cleanup_(buf_done) struct buf b64 = { .max = RECORD_LINE_MAX };
@@ -362,6 +367,7 @@ void call_record_data(struct provider_call *c, struct slice bytes)
 		record_give_up(c);
 }
 
+/* At the end the bytes are released that could have been the start of a secret. */
 void call_record_end(struct provider_call *c, const char *how, const char *reason)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };

@@ -29,6 +29,7 @@ static struct session_turn *call_turn_of(const struct provider_call *c)
 
 /* --- an attempt begins ------------------------------------------------------------------------------------------ */
 
+/* Side calls, such as one for a title, have none. */
 static bool has_tools(struct slice body)
 {
 	struct jval tools = jobj_get(body, "tools");
@@ -38,6 +39,7 @@ static bool has_tools(struct slice body)
 	return jiter_init(&it, tools) && jiter_next(&it, NULL, &v);
 }
 
+/* A previous attempt that is still open has failed: it is recorded first. */
 void call_use_begin(struct provider_call *c)
 {
 	const struct model_request *r = model_call_request(c->call);

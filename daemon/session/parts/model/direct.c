@@ -1,4 +1,11 @@
-/* direct.c - model calls that the daemon makes itself, by acpd-fetch: to the provider, and to its fallbacks in order. */
+/*
+ * direct.c - model calls that the daemon makes itself, by acpd-fetch: to the provider, then to its fallbacks in
+ * order.
+ *
+ * A fallback is asked only while the harness has nothing of an answer, after a status from 500 on, an address that
+ * cannot be reached, or a connection that was cut. acpd-fetch gets the header of each key once; later requests
+ * refer to it (key_ready).
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -54,6 +61,7 @@ static bool key_ready(struct session *s, unsigned i, const struct provider_upstr
 	int api = model_api_find(s->setup.gateway.api);
 
 	*ret = NULL;
+	/* Compared by identity: a new key is a new locked text. */
 	if (k->of != text) {
 		key_drop(k);
 		k->of = locked_text_ref(text);
@@ -100,6 +108,7 @@ static void put_url(struct buf *b, const struct model_request *r, const char *ba
 	buf_putc(b, '\0');
 }
 
+/* Limits the time between two pieces of an answer, not that of the whole answer. */
 static unsigned silence_ms(const struct session *s)
 {
 	int64_t ms = s->setup.gateway.idle_timeout_ms;
@@ -137,7 +146,8 @@ static const enum model_refusal refusals[] = {
 	[FETCH_UNAVAILABLE] = MODEL_NO_FETCH,	 [FETCH_NO_LOCK] = MODEL_NO_LOCK,
 };
 
-/* True: the next one is asked. Only before the harness has anything of an answer. */
+/* Closes the fetch of the upstream that failed, and moves on to the next one. True: that one is asked. Only before the
+ * harness has anything of an answer. */
 static bool fall_back(struct direct_call *c)
 {
 	struct provider_upstream u;
@@ -159,6 +169,7 @@ static void direct_on_head(void *ctx, int status, struct slice headers)
 	struct direct_call *c = ctx;
 
 	if (status >= 500 && fall_back(c)) {
+		/* The status belongs to the record of this attempt, which the next one completes. */
 		call_use_head(c->of, status, headers);
 		ask_upstream(c);
 		return;

@@ -1,4 +1,9 @@
-/* provider_call.c - the life of a call, the same for whoever carries it. */
+/*
+ * provider_call.c - the life of a model call, the same for each carrier.
+ *
+ * Usage comes first, then the recording, then the harness: when the harness has the last byte, it can end its turn
+ * at once, and account and record must be complete by then. Every path ends in provider_call_free.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/http/http_fields.h"
@@ -67,6 +72,7 @@ static bool may_be_error(struct slice body)
 	return !body.n || body.p[0] == '{';
 }
 
+/* Releases an answer that grows too long, or that cannot be an error. */
 static bool held_answer_take(struct provider_call *c, struct slice bytes)
 {
 	struct held_answer *h = &c->held;
@@ -92,6 +98,7 @@ static void provider_call_free(struct provider_call *c)
 	list_del(&c->link);
 	activity_note(s);
 	free(c);
+	/* Last: it reviews calls that wait, and this one must no longer count. */
 	call_limits_ended(s);
 }
 
@@ -124,6 +131,7 @@ static void provider_call_on_call(void *ctx, struct model_call *call)
 	c->session = s;
 	c->call = call;
 	c->carrier = s->setup.gateway.via == PROVIDER_DIRECT ? &direct_carrier : &tunnel_carrier;
+	/* The turn is fixed here: a call can outlive it. */
 	c->turn = session_running(s);
 	memcpy(c->id, "model-call:", 11);
 	random_hex(c->id + 11, 16);

@@ -51,6 +51,7 @@ static int check_fixed(const struct session *s, const struct harness_provider *p
 	return 0;
 }
 
+/* Everything is checked here: session_set_provider cannot fail halfway. */
 static int change_check(const struct session *s, struct slice provider, struct err *e)
 {
 	struct harness_provider p;
@@ -74,6 +75,7 @@ bool session_follows_provider(const struct session *s)
 	return s->setup.provider_follows;
 }
 
+/* The harness continues: check_fixed has refused what it would have to be told. */
 int session_set_provider(struct session *s, struct slice provider, bool follows, struct err *e)
 {
 	int r = change_check(s, provider, e);

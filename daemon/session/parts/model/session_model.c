@@ -1,4 +1,11 @@
-/* session_model.c - opens the listener of a session whose model calls go through the daemon. */
+/*
+ * session_model.c - opens the listener of a session whose model calls go through the daemon.
+ *
+ * The harness gets the listener's address and key in place of the provider's (session_model_provider), so it never
+ * has the provider's key. The listener is in the session's network namespace if it has one, otherwise on the
+ * daemon's loopback. It lives as long as the harness: session_model_open runs before the start,
+ * session_model_close after the end. When the provider changes, only the allowed paths of the listener follow.
+ */
 #include "session/core/session_internal.h"
 
 #include "fetcher/fetcher.h"
@@ -8,6 +15,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+/* Only direct calls need acpd-fetch, and only a key needs locked memory. */
 int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
 			    const char *field, struct err *e)
 {
@@ -38,6 +46,7 @@ static int find_reach(const struct session *s, struct model_reach *ret, struct e
 			       strerror(-ret->socket));
 }
 
+/* Of the provider or of one of its fallbacks. */
 static bool has_key(const struct session *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(s->setup.keys.of); i++)
@@ -74,6 +83,7 @@ static void allow_paths(struct session *s)
 		model_listener_allow(model_of(s)->listener, s->setup.gateway.paths);
 }
 
+/* The listener first: its end ends the calls, and call_record_close requires that none is open. */
 void session_model_close(struct session *s)
 {
 	model_of(s)->listener = model_listener_free(model_of(s)->listener);
@@ -94,6 +104,7 @@ const struct harness_provider *session_model_provider(const struct session *s,
 		return NULL;
 	*ret = s->setup.gateway;
 	if (model_of(s)->listener) {
+		/* The members are not const, but readers do not change them: ret borrows. */
 		ret->base_url = (char *)model_listener_url(model_of(s)->listener);
 		ret->key = (char *)model_listener_key(model_of(s)->listener);
 		ret->headers = SLICE_NONE; /* for the provider */
@@ -101,6 +112,7 @@ const struct harness_provider *session_model_provider(const struct session *s,
 	return ret;
 }
 
+/* Without a provider the harness can still have a key of one in its environment, and clients are to see that. */
 void session_put_provider(struct jw *w, const struct session *s)
 {
 	enum harness_via via = s->setup.gateway.via;
@@ -121,6 +133,7 @@ static bool has_calls(const struct session *s)
 	return !list_empty((struct list *)&model_of(s)->calls);
 }
 
+/* Calls that wait for a taker or a budget count too. */
 static void put_calls_work(const struct session *s, struct store_work *ret)
 {
 	list_each(c, (struct list *)&model_of(s)->calls, struct provider_call, link)
@@ -162,6 +175,7 @@ static void create_model(struct session *s)
 	list_init(&model_of(s)->calls);
 }
 
+/* Calls first: a call that ends notifies its taker, which must still exist. */
 static void drop_model(struct session *s)
 {
 	session_model_close(s);

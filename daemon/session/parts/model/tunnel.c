@@ -1,4 +1,11 @@
-/* tunnel.c - model calls to a client: who has them, once more to the next, what passes in both directions. */
+/*
+ * tunnel.c - model calls that a client makes: who has them, retries with the next client, flow control both ways.
+ *
+ * A call without a taker is held (call_hold), and asked again as soon as one attaches. Each attempt starts from
+ * zero: bytes sent, sequence numbers, both windows and the gzip probe (call_ask). A piece is accepted only from
+ * the taker that has the call (taker_find); others are counted as strays. provider_call_fail, _break and _end free
+ * the call, so nothing may use c after them.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -72,7 +79,7 @@ static void send_piece(struct tunnel_call *c, struct slice piece, bool last)
 	c->taker->ops->notify(c->taker->ctx, "_acpd/model/body", buf_slice(&b));
 }
 
-/* As much as the client has room for. */
+/* Stops where the credit is used up or the connection is full: tunnel_credit and taker_has_room resume it. */
 static void send_body(struct tunnel_call *c)
 {
 	struct slice body = request_of(c)->body;
@@ -91,6 +98,7 @@ static void send_body(struct tunnel_call *c)
 
 /* --- to a taker --------------------------------------------------------------------------------------------- */
 
+/* Prefers connections that do nothing else; of equal ones the newest, which is last in the list. */
 static struct model_taker *best_taker(const struct session *s, enum model_api api)
 {
 	struct model_taker *best = NULL;
@@ -108,6 +116,7 @@ static void tunnel_on_held_too_long(void *ctx)
 	provider_call_fail(c->of, MODEL_NO_TAKER);
 }
 
+/* Without a limit of time where the session waits for its client. */
 static void call_hold(struct tunnel_call *c)
 {
 	struct session *s = c->of->session;
@@ -222,6 +231,7 @@ static void pass_bytes(struct tunnel_call *c, struct slice bytes)
 	}
 }
 
+/* After a missing piece nothing is passed on: the answer is incomplete, and has no regular end. */
 void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
 {
 	if (!c->of->answered || seq != c->next_seq) {
@@ -246,6 +256,7 @@ static void send_rest(struct tunnel_call *c)
 		send_body(c);
 }
 
+/* The sum is at most MODEL_WINDOW, whatever the client grants. */
 void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
 {
 	c->credit += (size_t)MIN(bytes, MODEL_WINDOW - MIN((uint64_t)c->credit, MODEL_WINDOW));
@@ -263,6 +274,7 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 {
 	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
 
+	/* First: each of the branches below ends the call. */
 	call_use_request_id(c->of, jobj_get(result, "requestId"));
 	if (error.n)
 		provider_call_fail(c->of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
@@ -301,6 +313,7 @@ void taker_attach(struct model_taker *t, struct session *s)
 	each_call(s, NULL, call_ask);
 }
 
+/* What the harness has of an answer cannot be taken back: then there is no other attempt. */
 static void taker_lost(struct tunnel_call *c)
 {
 	c->taker = NULL;
@@ -340,6 +353,7 @@ struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
 	return NULL;
 }
 
+/* Unlinked before the call: closed may free it. */
 void takers_drop(struct session *s)
 {
 	while (!list_empty(&model_of(s)->takers)) {

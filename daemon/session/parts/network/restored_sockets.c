@@ -27,6 +27,7 @@ static bool is_in_group(const struct owners *o, uint64_t cgroup)
 	return false;
 }
 
+/* Users alone are not enough: a program at level open can have become another user, but it stays in its cgroup. */
 static bool is_of_session(void *ctx, const struct sock_maker *m)
 {
 	const struct owners *o = ctx;
@@ -42,6 +43,7 @@ void store_destroy_sockets(const struct session_store *st)
 	char n[16];
 	int r;
 
+	/* Sessions that run as the daemon's user cannot be told from it: its own connections must stay. */
 	if (!st->user.switched) {
 		log_warn(
 			"restore", "sockets of sessions kept", "why",

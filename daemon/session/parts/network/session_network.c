@@ -23,7 +23,7 @@
 
 /* --- the rules ------------------------------------------------------------------------------------------------ */
 
-/* Of whoever has not said. */
+/* The operator's rules hold for sessions without rules, and for those whose mode is more open. */
 static const struct egress_rules *rules_in_force(const struct session_store *st,
 						 const struct egress_rules *said)
 {
@@ -37,6 +37,7 @@ const struct egress_rules *session_rules(const struct session *s)
 	return rules_in_force(s->store, s->setup.network);
 }
 
+/* Parsed like the rules of a client, so that both mean the same. */
 static void configure_network(struct session_store *st, const struct store_config *cfg)
 {
 	JW_BUF(w, b);
@@ -103,6 +104,7 @@ static int network_unsupported(const struct err *why, struct err *e)
 	return err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why->msg);
 }
 
+/* The operator limits the mode alone: hosts of an allowlist are the client's choice. */
 static int network_check_max(const struct session_store *st, const struct egress_rules *asked,
 			     struct err *e)
 {
@@ -114,6 +116,7 @@ static int network_check_max(const struct session_store *st, const struct egress
 			 "the operator allows no more than mode %s", egress_modes[max]);
 }
 
+/* A namespace without a way out needs no proxy, so only an allowlist is refused without one. */
 static int check_proxy(const struct session_store *st, enum egress_mode mode, struct err *e)
 {
 	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(store_network_of(st)->egress) :
@@ -149,6 +152,7 @@ int session_network_check(const struct session_store *st, const struct setup *ha
 		return -EINVAL;
 	if (asked)
 		said = asked;
+	/* Only new rules: those that the session has were checked when it got them. */
 	r = network_check_max(st, asked, e);
 	if (r == 0)
 		r = check_wall(st, egress_rules_mode(rules_in_force(st, said)), have, p, e);
@@ -173,6 +177,7 @@ static void nft_on_held(void *ctx, const struct err *error)
 	harness_walled(s, error);
 }
 
+/* Packets to the proxy and to the listener for model calls pass the wall. */
 static void way_of(struct nft_way *way, const struct sockaddr_in *at)
 {
 	inet_ntop(AF_INET, &at->sin_addr, way->host, sizeof(way->host));
@@ -230,6 +235,7 @@ static void close_network(struct session *s)
 	network_of(s)->wall = WALL_NONE;
 }
 
+/* Kept until the session is closed: its processes stay where they started. */
 static int make_namespace(struct session *s, struct err *e)
 {
 	struct err why;
@@ -240,6 +246,7 @@ static int make_namespace(struct session *s, struct err *e)
 	return network_of(s)->netns ? 0 : network_unsupported(&why, e);
 }
 
+/* Another wall replaces all of the old one. After a failure nothing is open. */
 static int stand_behind(struct session *s, enum network_wall wall, struct err *e)
 {
 	int r;
@@ -299,6 +306,7 @@ int session_set_network(struct session *s, struct slice network, struct err *e)
 			       "the session is being loaded");
 	if (session_network_check(s->store, &s->setup, &p, e) < 0)
 		return -EINVAL;
+	/* The same rules again restart nothing. */
 	changed = setup_change_network(&s->setup, network);
 	if (!changed)
 		return 0;
@@ -388,11 +396,13 @@ static int open_networks(struct session_store *st, const struct store_config *cf
 	return 0;
 }
 
+/* egress and wall belong to the daemon: they are only borrowed. */
 static void free_networks(struct session_store *st)
 {
 	egress_rules_free(store_network_of(st)->rules);
 }
 
+/* NULL: the network of the daemon. */
 static void put_network_bounds(const struct session *s, struct proc_bounds *b)
 {
 	b->netns = network_of(s)->netns;

@@ -55,6 +55,7 @@ struct programs {
 
 /* --- what is known ------------------------------------------------------------------------------------------------ */
 
+/* A path that cannot be examined has a mark of zeros, like no path. */
 static void mark_of(const char *path, struct file_mark *ret)
 {
 	struct stat sb;
@@ -74,6 +75,7 @@ static bool same_or_no_path(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* A failure expires: its cause can be outside the file. */
 static bool still_holds(const struct known_program *p, const char *path,
 			const struct file_mark *mark)
 {
@@ -103,6 +105,7 @@ static void program_look_up(const struct programs *all, struct known_program *p)
 	program_forget_version(p);
 	xstrset(&p->fact.path, path);
 	p->mark = mark;
+	/* Nothing to ask: it is not installed, or a manifest named the command. */
 	p->asked = !path || p->fact.def->own_command;
 }
 
@@ -142,6 +145,7 @@ static int program_ask_version(struct programs *all, struct known_program *p, st
 	return all->run ? 0 : -EIO;
 }
 
+/* In the order of the table, which is the order of the answer. */
 static struct known_program *next_unasked(struct programs *all)
 {
 	for (size_t i = 0; i < all->n; i++)
@@ -150,6 +154,7 @@ static struct known_program *next_unasked(struct programs *all)
 	return NULL;
 }
 
+/* Each is forgotten before its call, which may ask again. */
 static void programs_answer_all(struct programs *all)
 {
 	while (!list_empty(&all->asks)) {
@@ -160,7 +165,8 @@ static void programs_answer_all(struct programs *all)
 	}
 }
 
-/* The next program, or all is known. */
+/* Asks the next program, or answers all callers. A program that cannot be started counts as failed, and the next one
+ * follows. */
 static void programs_run_next(void *ctx)
 {
 	struct programs *all = ctx;
@@ -205,6 +211,7 @@ struct programs *programs_new(struct loop *loop, struct proc_host *procs,
 	p->loop = loop;
 	p->procs = procs;
 	p->cfg = *c;
+	/* The bounds are the only part of the configuration that is not borrowed. */
 	proc_bounds_keep(&p->cfg.bounds);
 	list_init(&p->asks);
 	p->n = c->harnesses->n;
@@ -260,6 +267,7 @@ static bool version_goes_on(const char *at)
 	return is_version_char(*at) && !(*at == '.' && !is_version_char(at[1]));
 }
 
+/* Whole versions only: 1.2 is found neither in 1.2.3 nor in 11.2. */
 bool program_fits(const struct program_fact *f)
 {
 	const char *want = f->pin && f->version ? f->pin->version : NULL, *at = f->version;
@@ -327,6 +335,7 @@ struct programs *store_programs(struct session_store *st)
 	return p->known;
 }
 
+/* Kills what runs. Callers that still wait get an answer from programs_free. */
 static void stop_programs(struct session_store *st)
 {
 	if (store_programs_of(st)->known)

@@ -66,6 +66,7 @@ static void on_run_done(void *ctx, const struct run_result *r)
 	v->done(v->ctx, got == 0 ? line : NULL, &why);
 }
 
+/* Of the daemon's environment only the PATH is passed: the rest can hold keys. */
 struct version_run *
 version_run_start(struct loop *loop, struct proc_host *procs, const struct version_spec *spec,
 		  void (*done)(void *ctx, const char *version, const struct err *why), void *ctx,

@@ -23,6 +23,7 @@ const char *own_rule_id(const struct own_rule *r, char ret[OWN_RULE_ID_SIZE])
 	return ret;
 }
 
+/* Keeps the order of the others. */
 static void own_rule_drop(struct own_rules *r, size_t at)
 {
 	free(r->v[at].shown);
@@ -44,6 +45,7 @@ const struct own_rule *own_rules_add(struct own_rules *r, enum policy_verdict v,
 	ssize_t at = own_rule_index(r, digest);
 	struct own_rule *rule;
 
+	/* First, so that a new answer to an old request finds a place even at the maximum. */
 	if (at >= 0)
 		own_rule_drop(r, (size_t)at);
 	if (r->n >= SESSION_RULES_MAX)
@@ -134,6 +136,7 @@ static void own_rule_load(struct own_rules *r, struct slice rule)
 	made = own_rules_add(r, deny ? POLICY_DENY : POLICY_ALLOW, digest, shown.raw,
 			     jobj_uint(rule, "madeMs"));
 	if (made)
+		/* Ids that clients have seen stay valid. */
 		r->v[r->n - 1].no = jobj_uint(rule, "no");
 }
 
@@ -145,6 +148,7 @@ void own_rules_load(struct own_rules *r, struct jval noted)
 	jarr_each(v, jobj_get(noted.raw, "list"))
 		if (v.type == J_OBJECT)
 			own_rule_load(r, v.raw);
+	/* It can be higher than all rules: those after them were forgotten. */
 	r->last = MAX(r->last, jobj_uint(noted.raw, "last"));
 }
 
@@ -157,6 +161,7 @@ void own_rules_copy(struct own_rules *to, const struct own_rules *from)
 		*rule = from->v[i];
 		rule->shown = xstrdup(from->v[i].shown);
 	}
+	/* A new rule of the fork gets no id that a client knows from the original. */
 	to->last = from->last;
 }
 

@@ -259,6 +259,7 @@ static bool key_make(struct weighing *w, char digest[SHA256_HEX])
 	const struct rule_request *r = w->r;
 	struct sha256 sum;
 
+	/* A request for more than its call shows cannot be recognized again. */
 	if (w->from->wide || !request_is_known(r))
 		return false;
 	key_add(w, "cwd", w->from->cwd);
@@ -303,6 +304,7 @@ void rule_judge(const struct rule_sources *from, const struct rule_request *r,
 	ret->keeps = key_make(&w, ret->digest);
 	if (ret->keeps)
 		weigh_own(&w, ret->digest);
+	/* A rule that demands a question each time: no stored answer could satisfy it. */
 	ret->keeps = ret->keeps && w.rank != RANK_ASK;
 	ret->word = words[w.rank];
 	snprintf(ret->rule, sizeof(ret->rule), "%s", w.rule);

@@ -150,6 +150,7 @@ static void read_words(struct rule_request *r, struct jval list)
 		if (!add_text(&r->argv, &n, v))
 			r->unread = true;
 	*GROW(r->argv, n) = NULL;
+	/* An empty list: the terminator alone. */
 	if (n < 2)
 		r->unread = true;
 }
@@ -166,6 +167,7 @@ static void read_commands(struct rule_request *r, struct slice input)
 	jarr_each(v, many)
 		if (!add_text(&r->commands, &r->ncommands, v))
 			r->unread = true;
+	/* No rule can judge code. */
 	for (size_t i = 0; i < ARRAY_SIZE(code); i++)
 		if (!is_absent(jobj_get(input, code[i])))
 			r->unread = true;
@@ -268,6 +270,7 @@ void rule_request_read(struct slice params, const struct rule_call *before, stru
 		ret->name = xstrdup(before->name);
 	if (!ret->kind)
 		ret->kind = xstrdup(before->kind);
+	/* Of a server's tool the name alone is judged: only the server knows what its input means. */
 	read_server(ret, servers);
 	if (ret->server)
 		ret->category = CATEGORY_MCP;
@@ -289,6 +292,7 @@ void rule_request_done(struct rule_request *r)
 	*r = (struct rule_request){ 0 };
 }
 
+/* For humans, so cut: a digest of the whole recognizes the request. */
 static void put_texts(struct jw *w, const char *key, char *const *list, size_t n)
 {
 	if (!n)

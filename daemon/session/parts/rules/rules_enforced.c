@@ -96,6 +96,7 @@ static const char *known_besides(const struct policy_rule_said *said)
 	return NULL;
 }
 
+/* Rules that concern no call of the harness are enforced by the daemon: by its tools or its gate. */
 static void enforced_put_policy(void *ctx, const char *rule, const struct policy_rule_said *said)
 {
 	struct enforcing *f = ctx;

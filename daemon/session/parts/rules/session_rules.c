@@ -197,6 +197,7 @@ static bool allow(struct session_question *a, enum answered_by by, const char *d
 	return true;
 }
 
+/* The order: a denial, a permission, the session's approval, and then a human. */
 bool rules_take_question(struct session_question *a, const struct harness_ask *in)
 {
 	struct rule_verdict v;
@@ -234,6 +235,7 @@ static void note_rule(struct session *s, const char *event, const char *id, cons
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
+/* If there is no place for the rule, the answer counts this once. */
 static void answer_keep_as_rule(struct session_question *a, enum policy_verdict v)
 {
 	struct session *s = a->session;
@@ -250,6 +252,7 @@ static void answer_keep_as_rule(struct session_question *a, enum policy_verdict 
 	note_rule(s, "rule_added", own_rule_id(r, id), policy, NULL);
 }
 
+/* Refusals too: the rule is stored here, and the harness receives "once". */
 struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b)
 {
 	_cleanup_(freep) char *word = a->elicitation ? NULL : answer_word(a, answer);
@@ -279,6 +282,7 @@ static uint64_t number_of(const char *id)
 	unsigned long long no;
 	char *end;
 
+	/* Exactly as own_rule_id writes it: without sign or leading zero. */
 	if (strncmp(id, begin, strlen(begin)) != 0 || *p < '1' || *p > '9')
 		return 0;
 	errno = 0;
@@ -297,6 +301,7 @@ int session_rules_forget(struct session *s, const char *id, struct err *e)
 	return 0;
 }
 
+/* A fork continues the work of its original: what was decided there applies here. */
 static void inherit_rules(struct session *s, const struct session *from)
 {
 	own_rules_copy(&rules_of(s)->own, &rules_of(from)->own);

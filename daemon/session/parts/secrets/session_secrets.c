@@ -66,6 +66,7 @@ static void inherit_secrets(struct session *s, const struct session *from)
 	secrets_inherit(&s->redact.known, &from->redact.known);
 }
 
+/* A session that does not exist yet has no variables. */
 static int secrets_check_env(const struct setup_request *r, struct err *e)
 {
 	static const struct setup none;

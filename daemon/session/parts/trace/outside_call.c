@@ -46,6 +46,7 @@ const char *outside_end_word(enum outside_end end)
 	return words[end];
 }
 
+/* The caller's own trace context comes before the one that the session was opened with. */
 struct outside_call *outside_call_begin(struct session_store *st, struct session *s,
 					const char *server, struct slice params)
 {
@@ -70,6 +71,7 @@ const char *outside_call_parent(const struct outside_call *c, char out[TRACEPARE
 
 /* --- its end ------------------------------------------------------------------------------------------------ */
 
+/* Both empty: the request was cancelled. */
 static enum outside_end outside_end_of(struct slice result, struct slice error)
 {
 	if (!result.n && !error.n)
@@ -107,6 +109,7 @@ static void outside_put_event(const struct outside_call *c, const struct call_ou
 	event_note_of(c->session, &c->caller, buf_slice(&b));
 }
 
+/* The fields that every line has are the variable arguments; first has those that only some have. */
 static void outside_log_write(const char *const *first, ...)
 {
 	va_list ap;
@@ -182,6 +185,8 @@ static void outside_measure(const struct outside_call *c, const struct call_outc
 			  (double)o->ms / 1000);
 }
 
+/* Asks the bucket before it formats anything: a flood costs little. The next line reports how many were left
+ * out. */
 static void outside_report(struct outside_call *c, const struct call_outcome *o)
 {
 	struct bucket *pace = c->session ? &trace_of(c->session)->outside :
@@ -209,6 +214,7 @@ struct outside_call *outside_call_end(struct outside_call *c, struct slice resul
 		o.reason = NULL;
 	if (c->session)
 		session_mask_string(c->session, &o.reason);
+	/* Measured and counted always; the event and the log line have a pace. */
 	outside_measure(c, &o);
 	outside_report(c, &o);
 	put_span(c, &o);

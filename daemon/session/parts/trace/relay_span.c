@@ -1,4 +1,9 @@
-/* relay_span.c - requests that go to MCP servers of the client's: spans named as the MCP conventions have it. */
+/*
+ * relay_span.c - spans of requests to the client's MCP servers, named as the MCP conventions of OpenTelemetry do.
+ *
+ * A request has a span only while traces are exported: otherwise relay_span_begin returns NULL, which
+ * relay_span_end accepts.
+ */
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
@@ -66,6 +71,7 @@ static void relay_report(struct relay_span *r, const char *type)
 	span_told(&n, type, NULL);
 }
 
+/* The code of a JSON-RPC error is its type. A tool that fails answers without one: isError in its result. */
 const char *mcp_error_type(struct slice result, struct slice error, char code[MCP_CODE_SIZE])
 {
 	if (error.n) {

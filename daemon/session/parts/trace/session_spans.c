@@ -73,6 +73,7 @@ static void span_put_turn(struct span_note *n, const struct session *s,
 	span_put(n, "gen_ai.agent.name", s->def->id);
 	span_put(n, "gen_ai.agent.version", s->harness.version);
 	span_put_model(n, s, t->account.model, t->account.provider);
+	/* Otherwise a sum over all spans would count them twice. */
 	if (!t->calls_told)
 		put_turn_tokens(n, &t->account);
 	span_put_int(n, "acpd.turn", (int64_t)t->no);
@@ -120,6 +121,7 @@ static void measure_call(const struct session *s, const struct call_report *r, c
 	};
 
 	telemetry_measure(t, MEASURED_DURATION, l, (double)r->duration_ms / 1000);
+	/* The last label is the error for a duration, and the direction for tokens. */
 	l[3] = (struct metric_label){ "gen_ai.token.type", "input" };
 	if (u->has & (1u << COUNT_INPUT))
 		telemetry_measure(t, MEASURED_TOKENS, l, (double)u->count[COUNT_INPUT]);
@@ -172,6 +174,7 @@ void model_call_span(struct session *s, const struct session_turn *t, const stru
 
 /* --- tool calls ---------------------------------------------------------------------------------------------- */
 
+/* Outside turns a call has no span. */
 void tool_call_span_begin(const struct session *s, struct turn_tool_call *c)
 {
 	if (s->turn.current)
@@ -227,6 +230,7 @@ void question_span_begin(const struct session *s, struct session_question *a)
 	session_span_begin(s, &a->span);
 }
 
+/* A refusal is an answer, not an error. */
 void question_span_end(const struct session *s, struct session_question *a, const char *by,
 		       const char *outcome)
 {
@@ -251,6 +255,7 @@ void session_span_begin(const struct session *s, struct trace_span *x)
 		span_begin(s, x, trace_of(s)->opened.parent);
 }
 
+/* The span of a turn is a parent only while the turn runs. */
 void check_span_begin(const struct session *s, struct trace_span *x, uint64_t turn)
 {
 	const struct session_turn *t = s->turn.current;
@@ -271,6 +276,7 @@ void check_span_end(const struct session *s, struct trace_span *x, const struct 
 	span_put(&n, "acpd.check.id", c->id);
 	span_put(&n, "acpd.check.kind", check_kind_name(c->kind));
 	span_put_bool(&n, "acpd.check.ok", v->ok);
+	/* A process that a signal ended has no exit code. */
 	if (v->ended && !v->by_signal)
 		span_put_int(&n, "process.exit.code", v->exit_code);
 	span_told(&n,
@@ -280,6 +286,7 @@ void check_span_end(const struct session *s, struct trace_span *x, const struct 
 		  v->error.msg);
 }
 
+/* e NULL: everything was written. */
 void materialize_span_end(const struct session *s, struct trace_span *x, const struct err *e)
 {
 	struct span_note n;

@@ -1,5 +1,10 @@
-/* usage_record.c - what stands in the usage ledger: a record for each model call that is reported, and one for every
- * turn, however it ended. */
+/*
+ * usage_record.c - writes the usage ledger: one record for each reported model call, and one for each turn.
+ *
+ * The record bills a turn. If it cannot be written, the turn fails and its numbers enter no sum; budgets count
+ * them all the same, since they have been used. A turn also fails if one of its calls has no record
+ * (t->unrecorded). Calls between turns go to the session's totals, and only once their record is written.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
@@ -66,6 +71,7 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	jw_str(w, "sandboxId", sandbox_id());
 }
 
+/* What was used comes before what was asked for. */
 static void usage_put_model(struct jw *w, const struct session *s, const char *used,
 			    const char *provider)
 {
@@ -76,6 +82,7 @@ static void usage_put_model(struct jw *w, const struct session *s, const char *u
 	jw_str(w, "provider", usage_provider_name(s, provider));
 }
 
+/* Only of a trace that the client named: the daemon's own is in the exported spans. */
 static void put_trace(struct jw *w, const struct session_turn *t)
 {
 	jw_str(w, "clientRequestId", t->trace.request_id);
@@ -105,6 +112,7 @@ static void usage_put_call(struct jw *w, const struct session *s, struct session
 {
 	put_who(w, s, t, "model_call");
 	if (t)
+		/* From 1 in each turn. */
 		jw_uint(w, "call", ++t->call_records);
 	usage_put_model(w, s, u->model, u->provider);
 	put_time(w, "ts", clock_real_ms());
@@ -173,6 +181,7 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 	if (t)
 		usage_note_event(s, &r->use->usage);
 	if (t)
+		/* Then the span of the turn has no tokens: those of its calls have them. */
 		t->calls_told |= t->span.on;
 	model_call_span(s, t, r);
 	jw_obj(&w, NULL);
@@ -190,6 +199,7 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 
 /* --- turns ------------------------------------------------------------------------------------------------------ */
 
+/* A turn has a stop reason or an error, never both. */
 static void put_outcome(struct jw *w, const struct session_turn *t)
 {
 	if (!t->end.failed) {
@@ -199,6 +209,7 @@ static void put_outcome(struct jw *w, const struct session_turn *t)
 	turn_error_put(w, "error", &t->end.error);
 }
 
+/* Without a start both times are those of the end, and there is no duration. */
 static void put_times(struct jw *w, const struct session_turn *t)
 {
 	put_time(w, "tsStart", t->started_ms ? t->started_ms : t->ended_ms);
@@ -215,6 +226,7 @@ static void usage_put_process(struct jw *w, const struct session_turn *t)
 	if (!t->used.source || !t->started_ms)
 		return;
 	jw_obj(w, "process");
+	/* A smaller count is of other processes: the difference would mean nothing. */
 	if (t->used.cpu_us >= t->before.cpu_us)
 		jw_uint(w, "cpuMs", (t->used.cpu_us - t->before.cpu_us) / 1000);
 	if (t->used.peak_rss)
@@ -253,6 +265,7 @@ static void usage_put_turn(struct jw *w, const struct session *s, const struct s
 
 /* --- the view for Agenta's runner ------------------------------------------------------------------------- */
 
+/* From the environment that the client gave the session; NULL: nobody wants the file. */
 static char *compat_path(const struct session *s)
 {
 	struct jval v = s->setup.env ? jobj_get(slice_of(s->setup.env), USAGE_COMPAT_ENV) :
@@ -293,6 +306,7 @@ static void compat_write(const struct session *s, const struct account *a)
 	compat_failed(s, usage_compat_write(path, &u));
 }
 
+/* A reader must not take the numbers of the previous turn for those of this one. */
 static void usage_record_begin(struct session *s, struct session_turn *t _unused_)
 {
 	_cleanup_(freep) char *path = compat_path(s);
@@ -302,6 +316,7 @@ static void usage_record_begin(struct session *s, struct session_turn *t _unused
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
+/* Of a turn whose record is written already: only the sums lack it. */
 static void usage_record_count(struct session *s, struct session_turn *t)
 {
 	if (t->counted)
@@ -322,6 +337,7 @@ static void measure_end(struct session *s, struct session_turn *t)
 		s->turn.peak_rss = t->used.peak_rss;
 		s->turn.peak_at_ms = clock_mono_ms();
 	} else {
+		/* Not measured again: the last value, at most PEAK_INTERVAL_MS old. */
 		t->used.peak_rss = s->turn.peak_rss;
 	}
 }

@@ -64,6 +64,7 @@ static struct uid_claim *claim_add(struct agent_uids *u, uid_t uid, const char *
 	return c;
 }
 
+/* The file stays: only agent_uids_drop unlinks it. */
 static void claim_free(struct uid_claim *c)
 {
 	list_del(&c->link);
@@ -71,6 +72,7 @@ static void claim_free(struct uid_claim *c)
 	free_each(c->holder, c);
 }
 
+/* Skips names that are not <uid>.<holder>. */
 static void claim_read(struct agent_uids *u, const char *name)
 {
 	char *end;
@@ -95,6 +97,7 @@ static struct uid_claim *claim_of(const struct agent_uids *u, const char *holder
 	return NULL;
 }
 
+/* The first of perhaps several: sessions on one tree share its uid. */
 static struct uid_claim *claim_on(const struct agent_uids *u, uid_t uid)
 {
 	list_each(c, (struct list *)&u->claims, struct uid_claim, link)
@@ -175,6 +178,7 @@ static bool note_tree(struct uid_claim *c, const char *tree)
 	return true;
 }
 
+/* A holder has one uid: another one replaces it. A claim that cannot be recorded is void. */
 int agent_uids_hold(struct agent_uids *u, uid_t uid, const char *holder, const char *tree,
 		    struct err *e)
 {
@@ -196,6 +200,7 @@ int agent_uids_hold(struct agent_uids *u, uid_t uid, const char *holder, const c
 int agent_uids_take(struct agent_uids *u, const char *holder, const char *tree, uid_t *ret,
 		    struct err *e)
 {
+	/* freed is a count of releases: the smallest was freed longest ago, 0: not since the start. */
 	unsigned size = uid_range_size(&u->range), best = size;
 	bool *taken = range_held(u);
 
@@ -212,6 +217,7 @@ int agent_uids_take(struct agent_uids *u, const char *holder, const char *tree, 
 	return agent_uids_hold(u, *ret, holder, tree, e);
 }
 
+/* In memory the tree is kept in any case; a failed write loses it for the next daemon. */
 void agent_uids_keep(struct agent_uids *u, const char *holder, const char *tree)
 {
 	struct uid_claim *c = claim_of(u, holder);
@@ -221,6 +227,7 @@ void agent_uids_keep(struct agent_uids *u, const char *holder, const char *tree)
 		(void)claim_write(u, c, &e);
 }
 
+/* Otherwise cleaning the uid would remove the tree that a deleted session worked on. */
 static void hand_trees_on(struct agent_uids *u, uid_t uid, const struct buf *trees)
 {
 	struct uid_claim *heir = claim_on(u, uid);
@@ -252,6 +259,7 @@ void agent_uids_drop(struct agent_uids *u, const char *holder)
 
 /* --- whether ------------------------------------------------------------------------------------------------- */
 
+/* An empty range is valid: then all sessions run as --agent-user. */
 int agent_uids_check(const struct uid_range *range, const struct agent_user *user, struct err *e)
 {
 	unsigned bare;

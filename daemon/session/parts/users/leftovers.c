@@ -48,6 +48,7 @@ static void left_free(struct uid_left *u)
 	free_each(u->holder, u);
 }
 
+/* The uid is not given to others: what is left of its files would be theirs. */
 static void log_failed(const struct uid_left *u, const char *why)
 {
 	char uid[16];
@@ -57,6 +58,7 @@ static void log_failed(const struct uid_left *u, const char *why)
 		 "session", u->holder, "text", why);
 }
 
+/* While stopping the claim stays, and the next daemon tries again. */
 static void leftovers_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct leftovers *l = ctx;
@@ -76,6 +78,7 @@ static void leftovers_on_done(void *ctx, struct slice report, const struct err *
 
 static const struct helper_job_events job_events = { NULL, leftovers_on_done };
 
+/* A tree can be in one of the directories: it is kept. */
 static void put_trees(const struct agent_uids *uids, uid_t uid, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf trees = { 0 };
@@ -113,6 +116,7 @@ static void leftovers_clean(struct leftovers *l, struct uid_left *u)
 	struct err e = { 0 };
 
 	leftovers_put_job(l->spec.uids, u->uid, &job);
+	/* left_free unlinks it once more. */
 	list_del(&u->link);
 	list_init(&u->link);
 	l->current = u;
@@ -126,6 +130,7 @@ static void leftovers_clean(struct leftovers *l, struct uid_left *u)
 	left_free(TAKE_PTR(l->current));
 }
 
+/* Meanwhile the holder can have another uid or none, or share it: then there is nothing to clean. */
 static void leftovers_advance(void *ctx)
 {
 	struct leftovers *l = ctx;
@@ -145,6 +150,7 @@ static void leftovers_advance(void *ctx)
 	}
 }
 
+/* A holder without a uid has nothing to clean. */
 void leftovers_gone(struct leftovers *l, const char *holder)
 {
 	struct uid_left *u;

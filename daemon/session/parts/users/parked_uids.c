@@ -38,6 +38,7 @@ static struct parked_group *group_new(struct parked_uids *p, unsigned long long 
 	struct parked_group *g = new0(struct parked_group);
 
 	g->no = no;
+	/* Until its record says otherwise: without that line its doors can be open. */
 	g->moving = true;
 	p->last = MAX(p->last, no);
 	list_add_tail(&p->groups, &g->link);
@@ -134,6 +135,7 @@ static int shut_tree(const struct parked_group *g _unused_, const struct parked_
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
+	/* The owner first: afterwards the uid cannot change the mode back. */
 	return fchown(fd, 0, 0) < 0 || fchmod(fd, SHUT_MODE) < 0 ? -errno : 0;
 }
 
@@ -174,6 +176,7 @@ int parked_shut(const struct parked_group *g)
 	return move_trees(g, 0, shut_tree);
 }
 
+/* Owners that were a uid of the group become the new one; others get back what they had. */
 int parked_unshut(const struct parked_group *g, uid_t uid)
 {
 	return move_trees(g, uid, unshut_tree);
@@ -186,6 +189,7 @@ static char *group_path(const struct parked_uids *p, const struct parked_group *
 	return xprintf("%s/%llu", p->dir, g->no);
 }
 
+/* Lines of text. The path is last, as it can hold spaces; parked_add_tree refuses newlines. */
 int parked_write(const struct parked_uids *p, struct parked_group *g, bool moving, struct err *e)
 {
 	_cleanup_(freep) char *path = group_path(p, g);
@@ -216,6 +220,7 @@ int parked_write(const struct parked_uids *p, struct parked_group *g, bool movin
 		       "cannot record that a session's uid is given back: %s", strerror(-r));
 }
 
+/* Skips a line that it cannot parse, and paths that are not absolute. */
 static void read_tree(struct parked_group *g, const char *line)
 {
 	struct parked_tree t = { 0 };
@@ -248,6 +253,7 @@ static void read_line(struct parked_group *g, const char *line)
 		read_tree(g, line + 5);
 }
 
+/* Other names are skipped: numbers are from 1. */
 static int read_group(struct parked_uids *p, const char *name)
 {
 	_cleanup_(freep) char *path = file_join(p->dir, name);
@@ -305,6 +311,7 @@ static bool is_in(const char *path, const char *tree)
 	return strncmp(path, tree, n) == 0 && (!path[n] || path[n] == '/');
 }
 
+/* Trees below the state directory are no working directories, and foreign ones are not shut. */
 struct parked_group *parked_at(const struct parked_uids *p, const char *path)
 {
 	list_each(g, (struct list *)&p->groups, struct parked_group, link)
@@ -324,7 +331,7 @@ void parked_forget(struct parked_uids *p, struct parked_group *g)
 	group_free(g);
 }
 
-/* A tree of a client that is still there. */
+/* A tree of a client still exists. Compared by inode: another directory at the path is none of the group's. */
 static bool has_trees(const struct parked_group *g)
 {
 	struct stat sb;
@@ -342,6 +349,7 @@ static bool is_empty(const struct parked_group *g)
 	return !g->nholders && !g->planned && !g->moving && !has_trees(g);
 }
 
+/* A write that fails leaves a holder without a journal in the record, which the next daemon drops. */
 void parked_drop(struct parked_uids *p, const char *holder)
 {
 	struct parked_group *g = parked_find(p, holder);
@@ -369,6 +377,7 @@ void parked_tree_removed(struct parked_uids *p, const char *path)
 			parked_forget(p, g);
 }
 
+/* Backwards: fn may drop the holder that it gets. */
 void parked_each(struct parked_uids *p, void (*fn)(void *ctx, const char *holder), void *ctx)
 {
 	list_each(g, &p->groups, struct parked_group, link)
@@ -378,6 +387,7 @@ void parked_each(struct parked_uids *p, void (*fn)(void *ctx, const char *holder
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
+/* Goes on after a failure, so that as many doors as possible are shut, and returns the first error. */
 static int read_all(struct parked_uids *p)
 {
 	struct dirent *entry;

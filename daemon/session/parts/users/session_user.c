@@ -29,6 +29,7 @@ static void become(struct session *s, uid_t uid)
 	s->user = (struct agent_user){ true, uid, (gid_t)uid, xstrdup(uid_range_name(uid, name)) };
 }
 
+/* Until it has a uid again nothing of it runs as the old one, which others have now. */
 void session_user_park(struct session *s)
 {
 	agent_user_done(&s->user);
@@ -43,6 +44,7 @@ void session_user_unpark(struct session *s, uid_t uid)
 	s->stored.closed_ms = clock_real_ms(); /* it is needed: others come first */
 }
 
+/* Nobody waits here: the job starts, and the client retries. */
 int session_files_need(struct session *s, struct err *e)
 {
 	const struct uid_need need = { .session = s };
@@ -74,6 +76,7 @@ bool session_user_is_own(const struct session *s)
 
 /* --- a new session ------------------------------------------------------------------------------------------ */
 
+/* The ledger has the uid before the session does. */
 static int take_own(struct session *s, const char *tree, struct err *e)
 {
 	uid_t uid;
@@ -109,6 +112,7 @@ static int join(struct session *s, const struct cwd_owner *owner, struct err *e)
 	return owner->uid == s->store->user.uid ? 0 : share(s, owner->uid, owner->path, e);
 }
 
+/* A directory that does not exist yet is created for a uid of the session's own. */
 static int choose_by_owner(struct session *s, const char *cwd, bool may_make, struct err *e)
 {
 	const struct session_store *st = s->store;
@@ -131,6 +135,7 @@ static int choose_by_owner(struct session *s, const char *cwd, bool may_make, st
 	return r;
 }
 
+/* Called before anything of the session exists; session_user_unchoose revokes the claim. */
 static int session_user_choose(struct session *s, const struct session_params *p,
 			       const struct session *from, struct err *e)
 {
@@ -152,6 +157,7 @@ static void session_user_unchoose(struct session *s)
 
 /* --- over restarts ------------------------------------------------------------------------------------------ */
 
+/* Other users are the same after a restart: they follow from the options. */
 static void put_user_record(struct jw *w, const struct session *s, enum record_place at)
 {
 	if (at != RECORD_HEAD)
@@ -184,6 +190,7 @@ static void session_user_recall(struct session *s)
 	become(s, uid);
 }
 
+/* where: a directory of the state directory. */
 static bool state_has_entry(const struct session_store *st, const char *where, const char *id)
 {
 	_cleanup_(freep) char *path = xprintf("%s/%s/%s", st->state_dir, where, id);
@@ -191,6 +198,8 @@ static bool state_has_entry(const struct session_store *st, const char *where, c
 	return access(path, F_OK) == 0;
 }
 
+/* Without a journal a session was never complete, or its removal had started. Its home goes first: cleaning the
+ * uid comes after it, and frees the uid. */
 static void user_adopt_holder(void *ctx, uid_t uid _unused_, const char *holder)
 {
 	struct session_store *st = ctx;
@@ -250,6 +259,7 @@ void store_put_uids(const struct session_store *st, struct jw *w, const char *ke
 	jw_end_obj(w);
 }
 
+/* Sessions work without names, but some programs do not. */
 void store_log_uids(const struct session_store *st)
 {
 	unsigned bare = 0;
@@ -274,6 +284,7 @@ struct sharers {
 	unsigned n;
 };
 
+/* At most AGENT_UID_SHOWN: any number of sessions can share a tree. */
 static void put_sharer(void *ctx, uid_t uid, const char *holder)
 {
 	struct sharers *h = ctx;
@@ -323,6 +334,7 @@ static int open_users(struct session_store *st, const struct store_config *cfg, 
 	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
 	    agent_uids_check(&range, &st->user, e) < 0)
 		return -EINVAL;
+	/* Before the ledger: two daemons on one range would give a uid out twice. */
 	if (uid_lock_take(&u->lock, &range, e) < 0)
 		return -EBUSY;
 	u->uids = agent_uids_open(st->state_dir, &range, e);
@@ -343,6 +355,7 @@ static void stop_users(struct session_store *st)
 	uid_lending_stop(store_users_of(st)->lending);
 }
 
+/* In reverse order: the first two use the ledgers. */
 static void free_users(struct session_store *st)
 {
 	struct store_users *u = store_users_of(st);

@@ -1,4 +1,11 @@
-/* uid_giving.c - files of parked sessions get a uid again. */
+/*
+ * uid_giving.c - gives files of parked sessions a uid again.
+ *
+ * The old uid is preferred: then no file changes its owner. Another one is recorded in the group before the job
+ * starts, because a job that is killed leaves files of both, and the next attempt changes all of them
+ * (lending_put_trees lists the group's uids). A reservation holds the uid while the job runs. giving_finish
+ * replaces it by the holders.
+ */
 #include "session/parts/users/uid_lending.h"
 
 #include "base/limits.h"
@@ -64,6 +71,7 @@ static int put_give_job(struct uid_lending *l, const struct parked_group *g, str
 	return lending_start(l, "reown", &job, e);
 }
 
+/* Trees of clients are recorded for the first holder alone: the ledger passes them on when it goes. */
 static int hold_all(struct uid_lending *l, struct parked_group *g, struct err *e)
 {
 	int r = 0;
@@ -96,6 +104,7 @@ static int giving_finish(struct uid_lending *l, struct parked_group *g, struct e
 	if (r == 0)
 		r = open_doors(l, g, e);
 	if (r < 0) {
+		/* The group stays parked, and the next attempt starts from there. */
 		(void)parked_shut(g);
 		for (size_t i = 0; i < g->nholders; i++)
 			agent_uids_drop(store_users_of(l->st)->uids, g->holders[i]);

@@ -214,6 +214,7 @@ static int lending_await(struct uid_lending *l, struct parked_group *g, uid_read
 	return 1;
 }
 
+/* A closed session can be parked itself; the cwd of a new one can be in a parked tree. */
 int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_fn fn, void *ctx,
 		     struct err *e)
 {

@@ -1,4 +1,11 @@
-/* uid_taking.c - the uid of the sessions that have been closed for longest becomes free. */
+/*
+ * uid_taking.c - frees the uid of the sessions that have been closed for longest.
+ *
+ * The steps: choose a uid whose holders are all at rest, collect its group, remove what it left outside its trees
+ * (job leftovers), have its trees looked through (job reown without a new owner), check again, park. The loop runs
+ * between the steps and clients can return, so still_at_rest repeats the check. A group that cannot be shut is
+ * left alone: its sessions keep the uid while this daemon runs (kept_uid).
+ */
 #include "session/parts/users/uid_lending.h"
 
 #include "base/limits.h"
@@ -36,6 +43,7 @@ struct uid_choice {
 	} * seen;
 };
 
+/* A uid counts from the close of its last session; one holder in use excludes it. */
 static void see_holder(void *ctx, uid_t uid, const char *holder)
 {
 	struct uid_choice *c = ctx;
@@ -105,6 +113,7 @@ static int add_tree(struct parked_group *g, const char *path)
 	return r;
 }
 
+/* Also trees of deleted sessions, which the ledger keeps while somebody holds the uid. */
 static int add_trees_of_uid(const struct uid_lending *l, struct parked_group *g)
 {
 	_cleanup_(buf_done) struct buf trees = { 0 };
@@ -119,6 +128,7 @@ static int add_trees_of_uid(const struct uid_lending *l, struct parked_group *g)
 	return r;
 }
 
+/* Trees that the daemon created: only it can change the way to them. */
 static int add_ours(const struct uid_lending *l, struct parked_group *g, const char *where,
 		    const char *id)
 {
@@ -133,6 +143,7 @@ struct group_filling {
 	int r;
 };
 
+/* After a failure the rest is not collected: the group is dropped as a whole. */
 static void fill_holder(void *ctx, uid_t uid, const char *holder)
 {
 	struct group_filling *f = ctx;
@@ -165,6 +176,7 @@ void lending_leave_alone(struct uid_lending *l, const char *why)
 	l->step = LENDING_IDLE;
 }
 
+/* The same job as for a uid that is given back (leftovers.c): it also kills what still runs as it. */
 static int taking_clean(struct uid_lending *l, struct err *e)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -179,6 +191,7 @@ int lending_take(struct uid_lending *l)
 	struct group_filling f = { .l = l };
 	struct err e = { 0 };
 
+	/* Each failure marks the sessions of its uid, so that the next choice is another one and the loop ends. */
 	for (;;) {
 		l->uid = taking_choose_uid(l);
 		if (!l->uid)
@@ -210,6 +223,7 @@ int lending_look(struct uid_lending *l, struct err *e)
 	return lending_start(l, "reown", &job, e);
 }
 
+/* The number of holders is compared too: another session can have joined the uid. */
 static bool still_at_rest(const struct uid_lending *l, const struct parked_group *g)
 {
 	if (agent_uids_holders(store_users_of(l->st)->uids, l->uid) != g->nholders)
@@ -235,6 +249,7 @@ static int park(struct uid_lending *l, struct parked_group *g, struct err *e)
 		return r;
 	r = parked_shut(g);
 	if (r < 0) {
+		/* The sessions keep their uid, so their doors must be open. */
 		(void)parked_unshut(g, l->uid);
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE", "%s", strerror(-r));
 	}
@@ -249,6 +264,7 @@ static int park(struct uid_lending *l, struct parked_group *g, struct err *e)
 	return 0;
 }
 
+/* found: files of the uid in directories that are not its own. */
 void lending_taken(struct uid_lending *l, struct slice report)
 {
 	struct parked_group *g = lending_group(l);

@@ -44,6 +44,7 @@ static char *artifact_file_path(const struct session *s, const char *name)
 	return file_join(dir, name);
 }
 
+/* Without the directory the caller fails to write its file, and reports that. */
 char *artifact_new_path(struct session *s, const char *name)
 {
 	_cleanup_(freep) char *dir = artifact_dir(s);
@@ -53,6 +54,7 @@ char *artifact_new_path(struct session *s, const char *name)
 	return artifact_file_path(s, name);
 }
 
+/* Built from the number: a name from a client never becomes a path. */
 char *artifact_path(struct session *s, const struct artifact *a)
 {
 	char name[ID_SIZE];
@@ -82,6 +84,7 @@ void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
 	jw_end_obj(w);
 }
 
+/* Bytes from 0x80 on pass: a name is UTF-8. */
 static bool name_fits(const char *name)
 {
 	for (const char *p = name; *p; p++)
@@ -90,6 +93,7 @@ static bool name_fits(const char *name)
 	return true;
 }
 
+/* It becomes a header where the artifact is served: printable ASCII alone. */
 static bool type_fits(const char *type)
 {
 	for (const char *p = type; p && *p; p++)
@@ -122,6 +126,7 @@ static void artifact_free(struct artifact *a)
 	free_each(a->name, a->type, a->source, a);
 }
 
+/* last is a maximum: the index of a bundle can be in any order. */
 static void artifact_keep(struct session *s, struct artifact *a)
 {
 	list_add_tail(&workspace_of(s)->artifacts.list, &a->link);
@@ -158,6 +163,7 @@ static void artifact_read_line(struct session *s, struct slice text)
 	jdec_free(index_fields, &l);
 }
 
+/* An index that cannot be read is an empty one; the list is valid in any case. */
 static void read_index(struct session *s)
 {
 	_cleanup_(freep) char *path = artifact_file_path(s, "index.jsonl");
@@ -176,6 +182,7 @@ static void read_index(struct session *s)
 		size_t n = end ? (size_t)(end - rest.p) : rest.n;
 
 		artifact_read_line(s, (struct slice){ rest.p, n });
+		/* The last line can be without a newline: its write was interrupted. */
 		n += end != NULL;
 		rest.p += n;
 		rest.n -= n;
@@ -199,6 +206,7 @@ static int add_line(struct session *s, const struct artifact *a)
 
 /* --- adding ------------------------------------------------------------------------------------------------ */
 
+/* The index is read only for a request that passes the other checks. */
 static int admit(struct session *s, const struct artifact_spec *spec, uint64_t size, struct err *e)
 {
 	if (session_refuse_imported(s, e) < 0)
@@ -232,6 +240,7 @@ static int artifact_failed(struct err *e, int r)
 		       "the artifact cannot be kept: %s", strerror(-r));
 }
 
+/* It is not in the list yet: artifact_finish adds it, once its file and its line are written. */
 static struct artifact *make(struct session *s, const struct artifact_spec *spec)
 {
 	struct artifact *a = new0(struct artifact);
@@ -245,6 +254,7 @@ static struct artifact *make(struct session *s, const struct artifact_spec *spec
 	return a;
 }
 
+/* Clients get an event; receivers of webhooks get the description alone. */
 static void announce(struct session *s, const struct artifact *a)
 {
 	JW_BUF(w, b);
@@ -258,6 +268,7 @@ static void announce(struct session *s, const struct artifact *a)
 	event_webhook(s, WEBHOOK_ARTIFACT_CREATED, NULL, buf_slice(&b));
 }
 
+/* Takes ownership of a. r: of its file, which is written before its line. */
 static int artifact_finish(struct session *s, struct artifact *a, int r,
 			   const struct artifact **ret, struct err *e)
 {
@@ -293,6 +304,7 @@ int artifact_put(struct session *s, const struct artifact_spec *spec, struct sli
 	return artifact_finish(s, a, r, ret, e);
 }
 
+/* The buffer is static, since only the event loop calls this. */
 static int digest_file(const char *path, struct artifact *a)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -313,6 +325,7 @@ static int digest_file(const char *path, struct artifact *a)
 	return 0;
 }
 
+/* Renames, so path must be on the file system of the state directory. */
 int artifact_adopt(struct session *s, const struct artifact_spec *spec, const char *path,
 		   const struct artifact **ret, struct err *e)
 {
@@ -342,6 +355,7 @@ void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifac
 			return;
 }
 
+/* Compares texts, so that "art_01" is not art_1. */
 const struct artifact *artifact_find(struct session *s, const char *id)
 {
 	read_index(s);
@@ -355,6 +369,7 @@ const struct artifact *artifact_find(struct session *s, const char *id)
 	return NULL;
 }
 
+/* What is at the place already is removed first. A bundle without artifacts has no directory (ENOENT). */
 int artifacts_take(struct session_store *st, const char *id, const char *from)
 {
 	_cleanup_(freep) char *all = file_join(st->state_dir, "artifacts"),

@@ -59,6 +59,8 @@ bool patch_info_read(struct slice report, struct patch_info *ret);
 /* The file becomes an artifact of that name; turn 0: of none. NULL with e. */
 const struct artifact *patch_adopt(struct session *s, const char *file, const char *name,
 				   uint64_t turn, struct err *e);
+/* Members omitted, which are what cannot be compared and then what .gitignore files leave out, and omittedTotal. */
+void patch_put_omitted(struct jw *w, struct slice report);
 /* Members patch or artifact, files, insertions, deletions. */
 int patch_answer_put(struct jw *w, struct session *s, const char *file, struct slice report,
 		     struct err *e);

@@ -1,3 +1,14 @@
+/*
+ * baseline.c - decides when acpd-unpack records a session's workspace, and what becomes of its reports.
+ *
+ * Runs that record (baseline, fold, turn) count in snapshots_running. Runs that only compare wait in `diffs` until
+ * none of the others runs, and then run concurrently. Each run is freed at its end (on_snapshot), which then
+ * starts what waits: a baseline that was requested during the run (snapshot_again), then queued comparisons.
+ *
+ * The end of a baseline or a fold sets baseline_due again: it stays true only if another one is wanted. Until it
+ * is false, clients that wait for the workspace get no answer. A failed snapshot keeps no turn from ending: it is
+ * logged, and an event reports it.
+ */
 #include "session/parts/workspace/baseline.h"
 
 #include "base/os/file.h"
@@ -39,6 +50,7 @@ char *baseline_dir(const struct session *s)
 	return xprintf("%s/snapshots/%s", s->store->state_dir, s->id);
 }
 
+/* By the order of enum snapshot_run_kind. */
 static bool records(const struct snapshot_run *k)
 {
 	return k->kind < SNAPSHOT_DIFF;
@@ -46,6 +58,7 @@ static bool records(const struct snapshot_run *k)
 
 /* --- running it ------------------------------------------------------------------------------------------ */
 
+/* The limit is in whole seconds, rounded up: acpd-unpack refuses 0. */
 static void put_query(struct jw *w, const struct change_query *q)
 {
 	jw_bool(w, "list", q->list);
@@ -79,6 +92,7 @@ static void snapshot_put_job(const struct session *s, struct buf *b, const struc
 	jw_end_obj(&w);
 }
 
+/* An adopted patch has been renamed: what is still at its path, nobody wants. */
 static void snapshot_free(struct snapshot_run *k)
 {
 	if (k->patch)
@@ -88,6 +102,7 @@ static void snapshot_free(struct snapshot_run *k)
 
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e);
 
+/* Counts only runs that record: otherwise comparisons would wait for each other. */
 static int snapshot_start(struct session *s, struct snapshot_run *k, struct err *e)
 {
 	static const char *const verbs[] = { [SNAPSHOT_BASELINE] = "snapshot",
@@ -130,7 +145,7 @@ bool baseline_due(const struct session *s)
 static void note_failure(struct session *s, const struct snapshot_run *k, const struct err *e)
 {
 	JW_BUF(w, b);
-
+	/* The text can quote the workspace: it is redacted before the log and clients get it. */
 	struct err own = session_mask_err(s, e);
 
 	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", own.reason,
@@ -144,6 +159,7 @@ static void note_failure(struct session *s, const struct snapshot_run *k, const 
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
+/* The snapshot and its timer race. The first one takes the turn, so that done is called once. */
 static void answer_turn(struct session *s)
 {
 	struct session_turn *t = TAKE_PTR(workspace_of(s)->snapshot_turn);
@@ -153,6 +169,7 @@ static void answer_turn(struct session *s)
 		workspace_of(s)->snapshot_done(t);
 }
 
+/* A turn that changed nothing leaves no artifact. */
 static void turn_compared(struct session *s, const struct snapshot_run *k, struct slice report)
 {
 	struct patch_info info;
@@ -180,23 +197,6 @@ static void diff_filed(struct session *s, const struct snapshot_run *k, struct s
 	k->done(k->ctx, r < 0 ? SLICE_NONE : report, failed ? failed : r < 0 ? &e : NULL);
 }
 
-static void put_items(struct jw *w, struct jval list)
-{
-	jarr_each(v, list)
-		jw_raw(w, NULL, v.raw);
-}
-
-/* What cannot be compared, then what .gitignore files leave out. */
-static void put_omitted(struct jw *w, struct slice report)
-{
-	jw_arr(w, "omitted");
-	put_items(w, jobj_get(report, "omitted"));
-	put_items(w, jobj_get(report, "ignored"));
-	jw_end_arr(w);
-	jw_uint(w, "omittedTotal",
-		jobj_uint(report, "omittedTotal") + jobj_uint(report, "ignoredTotal"));
-}
-
 static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
 			  const struct err *failed)
 {
@@ -211,12 +211,13 @@ static void diff_compared(struct session *s, const struct snapshot_run *k, struc
 		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
 		return;
 	}
-	put_omitted(&w, report);
+	patch_put_omitted(&w, report);
 	jw_raw(&w, "state", jobj_get(report, "state").raw);
 	jw_end_obj(&w);
 	k->done(k->ctx, buf_slice(&b), NULL);
 }
 
+/* A failure goes to done: add_diff has returned success to its caller. */
 static void diff_begin(struct session *s, struct snapshot_run *k)
 {
 	struct err e = { 0 };
@@ -333,20 +334,23 @@ char *baseline_record(const struct session *s)
 									       NULL;
 }
 
+/* Snapshots of an earlier record describe another tree, so they are removed first. A seeded directory was created
+ * by the extraction just now, and is the record. */
 static void begin_baseline(struct session *s, bool seeded)
 {
 	_cleanup_(freep) char *dir = baseline_dir(s);
-
 	struct snapshot_run *k;
 
 	if ((!seeded && removal_tree(s->store->removal, dir) < 0) || file_mkdirs(dir, 0700) < 0)
 		return;
 	k = snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL);
+	/* For this baseline alone: the next one tries the whole tree again. */
 	k->ignoring = workspace_of(s)->baseline_ignoring;
 	workspace_of(s)->baseline_ignoring = false;
 	snapshot_begin(s, k);
 }
 
+/* During a run a request is only remembered: on_snapshot takes it up. */
 void baseline_take(struct session *s)
 {
 	bool seeded = workspace_of(s)->seeded;
@@ -363,6 +367,7 @@ void baseline_take(struct session *s)
 	workspace_of(s)->baseline_due = baseline_busy(s);
 }
 
+/* Not while the tree is being written or restored. */
 void baseline_resume(struct session *s)
 {
 	if (s->setup.baseline && !workspace_of(s)->provisioning && !baseline_busy(s) &&
@@ -372,11 +377,14 @@ void baseline_resume(struct session *s)
 		baseline_take(s);
 }
 
+/* The snapshot continues: only the answer no longer waits for it. */
 static void snapshot_on_overdue(void *ctx)
 {
 	answer_turn(ctx);
 }
 
+/* A turn that never started changed nothing. If its snapshot cannot be started, and none runs, the turn does not
+ * wait. */
 bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t))
 {
 	char name[64];
@@ -413,6 +421,7 @@ static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn d
 	begin_diffs(s);
 }
 
+/* Also with an unfinished baseline: the comparison then waits for it. */
 static int need_baseline(const struct session *s, struct err *e)
 {
 	if (!s->setup.baseline)
@@ -442,11 +451,13 @@ void baseline_changes_stop(struct session *s, const void *ctx)
 	list_each(run, &workspace_of(s)->inspections, struct inspection, link) {
 		struct snapshot_run *k = container_of(run, struct snapshot_run, run);
 
+		/* on_snapshot marks the runs of this file: others are embedded in other structures. */
 		if (run->ended == on_snapshot && k->kind == SNAPSHOT_CHANGES && k->ctx == ctx)
 			helper_job_abort(run->helper);
 	}
 }
 
+/* Comparisons run concurrently, so each writes a file of its own. */
 static struct snapshot_run *diff_new(struct session *s, uint64_t since)
 {
 	char name[64];

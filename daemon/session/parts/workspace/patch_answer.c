@@ -1,3 +1,9 @@
+/*
+ * patch_answer.c - turns a patch that acpd-unpack wrote into an answer for a client.
+ *
+ * acpd-unpack does not know the session's secrets, so the file holds them. Nothing of it leaves the daemon before
+ * session_mask_file or session_mask_bytes has redacted it.
+ */
 #include "session/parts/workspace/artifact_store.h"
 
 #include "base/limits.h"
@@ -23,6 +29,7 @@ bool patch_info_read(struct slice report, struct patch_info *ret)
 	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
 }
 
+/* Redacts the file itself: an artifact is served as it is stored. */
 const struct artifact *patch_adopt(struct session *s, const char *file, const char *name,
 				   uint64_t turn, struct err *e)
 {
@@ -59,6 +66,22 @@ static int patch_put_text(struct jw *w, struct session *s, const char *file,
 	if (a)
 		artifact_describe(w, "artifact", a);
 	return a ? 0 : -EIO;
+}
+
+static void patch_put_items(struct jw *w, struct jval list)
+{
+	jarr_each(v, list)
+		jw_raw(w, NULL, v.raw);
+}
+
+void patch_put_omitted(struct jw *w, struct slice report)
+{
+	jw_arr(w, "omitted");
+	patch_put_items(w, jobj_get(report, "omitted"));
+	patch_put_items(w, jobj_get(report, "ignored"));
+	jw_end_arr(w);
+	jw_uint(w, "omittedTotal",
+		jobj_uint(report, "omittedTotal") + jobj_uint(report, "ignoredTotal"));
 }
 
 int patch_answer_put(struct jw *w, struct session *s, const char *file, struct slice report,

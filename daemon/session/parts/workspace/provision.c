@@ -70,6 +70,7 @@ static void keep_result(struct provisioning *f, struct slice members, bool nowhe
 	jw_obj(&w, NULL);
 	if (f->instructions && (at_home || !nowhere))
 		put_instructions(&w, f->session, at_home);
+	/* members is the inside of an object that materialize wrote: it is appended as text. */
 	if (members.n && w.comma)
 		buf_putc(&b, ',');
 	buf_add_slice(&b, members);
@@ -119,6 +120,7 @@ static void provisioning_finish(struct provisioning *f, const struct err *e, str
 		s->harness.restart |= s->harness.state != H_NONE;
 	if (!e && f->workspace)
 		baseline_take(s);
+	/* A session that closes does not wait for its baseline. */
 	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
 	if (!f->written)
 		provisioning_answer(f, e);
@@ -156,6 +158,7 @@ static int write_at_home(struct provisioning *f, const struct materialized *m, s
 	return f->work ? 0 : -EINVAL;
 }
 
+/* The home comes last: it gets the instructions only if the workspace has a file of its own. */
 static void provisioning_on_done(void *ctx, const struct materialized *m, const struct err *e,
 				 struct slice refusal)
 {
@@ -198,6 +201,7 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	return paths_make_dir(s, relative, e);
 }
 
+/* One request at a time: the second would see half of the first. */
 static int busy(struct err *e)
 {
 	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
@@ -261,6 +265,7 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 	harness_opened(s, &own);
 }
 
+/* Without files to write the tree is complete: its baseline is taken at once. */
 int provision_first(struct session *s, const struct session_params *p, struct err *e)
 {
 	int r;
@@ -274,6 +279,7 @@ int provision_first(struct session *s, const struct session_params *p, struct er
 	return r < 0 ? r : 1;
 }
 
+/* Changes nothing: it runs before the session does (check_open). */
 int provision_admit(const struct session *s, const struct session_params *p, struct err *e)
 {
 	const struct request *r = p->request;
@@ -317,6 +323,7 @@ int provision_again(struct session *s, const struct session_params *p, struct er
 	return provision_begin(s, r, "_meta.acpd.", on_again, s, e);
 }
 
+/* A request that is written waits only for its baseline: it is answered without, since the session closes. */
 void provision_abort(struct session *s)
 {
 	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written)

@@ -42,6 +42,7 @@ static int root_depth_of(struct slice root, struct slice path, struct slice *res
 	}
 }
 
+/* The deepest root wins: additionalDirectories can be in cwd, and in each other. */
 struct best {
 	int depth;
 	char *root;
@@ -60,11 +61,13 @@ static void try_root(struct best *best, const char *root, struct slice path)
 	xstrset(&best->root, root);
 }
 
+/* The caller frees root; below borrows from path. */
 bool session_root_of(const struct session *s, struct slice path, char **root, struct slice *below)
 {
 	struct slice dirs = slice_of(s->setup.additional_dirs);
 	struct best best = { .depth = -1 };
 
+	/* cwd first: of roots that are equally deep the first one wins. */
 	try_root(&best, s->cwd, path);
 	jarr_each(v, dirs) {
 		_cleanup_(freep) char *dir = NULL;

@@ -12,6 +12,8 @@
 
 #include <unistd.h>
 
+/* Sources are checked before a directory is created or handed over, so that a refused request leaves nothing
+ * behind. */
 static int provision_cwd(struct session *s, const struct session_params *p,
 			 const struct session *from _unused_, struct err *e)
 {
@@ -63,6 +65,7 @@ static void provision_setup(struct session *s, const struct session_params *p)
 		return;
 	s->setup.ephemeral = r->ephemeral;
 	s->setup.remove_on_close = r->remove_on_close;
+	/* Negative: the client did not say. Then an archive brings a baseline. */
 	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
 	if (r->has_archive)
 		note_source(&s->setup, r);
@@ -85,6 +88,7 @@ static void provision_closed(struct session *s, bool remove)
 
 	const struct agent_user self = agent_user_self();
 
+	/* Files of a parked session have no user at present: the daemon removes them as itself. */
 	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
 		workspaces_remove(&s->store->workspaces, s->stored.parked ? &self : &s->user,
 				  s->cwd);
