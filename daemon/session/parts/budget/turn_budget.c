@@ -237,7 +237,9 @@ static void check_stops(struct session *s, unsigned which)
  * still says and does after the last one is allowed. */
 void turn_budget_check(struct session *s)
 {
-	check_stops(s, session_metered(s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
+	if (turn_budget_limited(s)) /* asked with every update */
+		check_stops(s, PARTS_FIRST(meters_calls, s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS :
+							      BUDGETS_ALL);
 }
 
 void turn_budget_check_calls(struct session *s)

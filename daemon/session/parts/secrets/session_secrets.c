@@ -2,6 +2,8 @@
  * session_secrets.c - what is secret for a session: found in what it is set up with, and in what its agent's side makes
  * known later. How secrets are hidden in text that leaves the session: core/redact.
  */
+#include "session/parts/secrets/session_secrets.h"
+
 #include "session/core/harness/baseenv.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_internal.h"
