@@ -13,7 +13,7 @@
 #include "base/version.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/core/store/offer.h"
+#include "session/core/session.h"
 
 #include <errno.h>
 

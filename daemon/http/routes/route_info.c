@@ -13,7 +13,7 @@
 #include "http/isolation.h"
 #include "json/jenc.h"
 #include "outbox/outbox.h"
-#include "session/core/store/offer.h"
+#include "session/core/session.h"
 
 static void info_put_harnesses(struct jw *w, const struct harness_table *t)
 {

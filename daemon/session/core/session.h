@@ -137,6 +137,9 @@ void store_put_network(const struct session_store *st, struct jw *w);
 void store_log_level(const struct session_store *st);
 /* Members ready, notReady (why) and harnesses; true if a session could be opened now. */
 bool store_put_ready(const struct session_store *st, struct jw *w);
+/* The members "features" and "limits" of initialize and of GET /v1/info. backlog: --backlog-max. */
+void offer_put_features(struct jw *w);
+void offer_put_limits(struct jw *w, const struct session_store *st, uint64_t backlog);
 
 /* How a tool call that came over /mcp ended. */
 enum outside_end {

@@ -1,10 +1,18 @@
-/* readiness.c - what keeps the daemon from serving a session just now, looked at when somebody asks. */
+/*
+ * readiness.c - what the daemon says of itself before a session is opened: what keeps it from serving one just
+ * now, and which features and limits it has.
+ *
+ * Nothing is cached: each answer is the state at that moment. A problem that only makes some sessions fail, such as a
+ * missing acpd-fetch, does not make the daemon unready.
+ */
 #include "session/core/session_internal.h"
 
 #include "harnesses/harness_pins.h"
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
 #include "session/core/session_paths.h"
+#include "base/limits.h"
+#include "proc/netns.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -99,4 +107,36 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 			  JW_BOOL("installed", harness_installed(&st->harnesses->defs[i])));
 	jw_end_arr(w);
 	return ready;
+}
+
+/* --- what the daemon advertises ------------------------------------------------------------------------------- */
+
+void offer_put_features(struct jw *w)
+{
+	static const char *const features[] = {
+		"seq",		"gap",	     "detached", "turnEnd", "promptKey",    "whenBusy",
+		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
+		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
+		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
+		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel",	    "promptBudgets",
+		"checks",	"approvals", "retry",	 "tokens",  "observe"
+	};
+
+	jw_obj(w, "features");
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
+		jw_bool(w, features[i], true);
+	if (!netns_missing())
+		jw_bool(w, "network", true);
+	jw_end_obj(w);
+}
+
+void offer_put_limits(struct jw *w, const struct session_store *st, uint64_t backlog)
+{
+	struct store_life life;
+
+	store_life(st, &life);
+	jw_object(w, "limits", JW_UINT("messageBytes", MESSAGE_MAX), JW_UINT("idChars", RPC_ID_MAX),
+		  JW_UINT("backlogBytes", backlog), JW_UINT("queuedPrompts", SESSION_QUEUE_MAX),
+		  JW_UINT("sessions", life.session_max), JW_UINT("harnesses", life.harness_max),
+		  JW_UINT("harnessIdleSeconds", life.harness_idle));
 }

@@ -1,4 +1,12 @@
-/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced. */
+/*
+ * turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced.
+ *
+ * turn_finish decides how the turn ends, unless a part holds it: that part calls turn_close later. turn_end
+ * writes the usage record. The turn then waits in TURN_ENDING, for the record and the journal to be on disk
+ * and for parts; `waits` counts these. Until then its end can still become a failure (fail_late).
+ * turn_announce writes the event, answers the clients and frees the turn. So what a client was answered is on
+ * record even after a crash of the machine. While the daemon stops, a turn waits for nothing.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
