@@ -1,4 +1,10 @@
-/* harness_launch.c - starting and stopping the harness of a session: environment, process, handshake timeout, exit. */
+/*
+ * harness_launch.c - starts and stops the harness of a session: environment, process, handshake timeout, exit.
+ *
+ * A part may delay the process until harness_walled: the state is H_STARTING without a process then. In
+ * H_STOPPING the exit is expected, and does not become an event. harness_on_gone alone frees process and
+ * adapter, and answers everything that still waits for them.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
@@ -224,6 +230,8 @@ static void find_why(struct session *s, const struct proc_status *st, struct tur
 		 st->code);
 }
 
+/* Usage is measured and the exit explained before the process is freed. Waiters for the start are answered before H_NONE, as the
+ * state shows that there was a start. */
 static void harness_on_gone(void *ctx, const struct proc_status *st)
 {
 	struct harness_turn_end end = { .failed = true };
@@ -402,6 +410,8 @@ static void fail_waiting_turn(struct session *s, const struct err *e)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }
 
+/* before: answers those that have waited since then or longer. They leave the list first: one that waits again from its callback
+ * is not answered in the same round. */
 static void open_waiters_answer(struct session *s, uint64_t before, const struct err *e)
 {
 	struct list waiters;
