@@ -2,15 +2,9 @@
  * approval_internal.h - the questions of a session: permissions and elicitations that its harness, its tools or its
  * network ask. Each is answered once.
  *
- * This folder owns struct session_approvals . A question is on the heap, in one list of
- * it from question_ask to question_settle, which is the only way out: it takes the question from the list first, so
- * nothing that follows can answer it again; then it withdraws it from the driver, writes the event that says what the
- * answer is and who gave it, hands the answer to who asked, and frees it. The events are complete: an
- * EVENT_ASK opens a question, the EVENT_ANSWER with its number closes it.
- *
- * question.c is the life of a question, question_driver.c how it is put to the driver and what holds while there is
- * none, question_answer.c what an answer may be (pure), question_recall.c what is remembered of it, approvals.c how others
- * than the driver see and answer it (approvals.h). Everything runs on the loop.
+ * question.c is the life of a question, question_driver.c sends it to the driver, question_answer.c says which answers are
+ * valid (pure), question_recall.c remembers answers, approvals.c is for other clients than the driver. Everything runs on
+ * the loop.
  */
 #pragma once
 

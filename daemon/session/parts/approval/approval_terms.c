@@ -34,6 +34,7 @@ static const struct jfield terms_fields[] = {
 	JF_END,
 };
 
+/* False, and *ret stays: no such word. NULL is none. */
 static bool find_answer_kind(const char *word, enum answer_kind *ret)
 {
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)

@@ -78,7 +78,7 @@ static int parse_cursor(const char *cursor, struct approval_place *ret, struct e
 			 "cursor is not one that a list of approvals returned");
 }
 
-/* False: the page is full. */
+/* False: the page is full. Its size is checked before an entry, so a page has at least one, and its last may exceed the limit. */
 static bool put_session_questions(struct jw *w, size_t begun, const struct session *s,
 				  struct approval_place *at)
 {
@@ -107,6 +107,7 @@ int approvals_put(struct session_store *st, const struct approval_query *q, stru
 
 	if (parse_cursor(q->cursor, &at, e) < 0)
 		return -EINVAL;
+	/* A session that the client may not see does not exist for it. */
 	if (q->session_id && (!only || !grant_sees(q->grant, q->session_id)))
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
 			       "there is no such session");
@@ -152,7 +153,8 @@ char *approval_session(const char *id)
 	return xstrndup(id, colon ? (size_t)(colon - id) : 0);
 }
 
-/* SESSION:NUMBER. */
+/* id: SESSION:NUMBER. A leading zero would be a second id of the same question. A number above the newest was never given;
+ * any other that is not open was answered, even if it is not known by whom. */
 static int find_question(struct session_store *st, const char *id, struct session_question **ret,
 			 struct buf *who, struct err *e)
 {
@@ -184,6 +186,7 @@ static int reply_option(const struct session_question *a, const struct approval_
 	return 0;
 }
 
+/* The client's own outcome is passed on whole, so it must fit the question as it is. */
 static int reply_outcome(const struct session_question *a, const struct approval_reply *r,
 			 struct buf *ret, struct err *e)
 {

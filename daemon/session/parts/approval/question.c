@@ -1,4 +1,13 @@
-/* question.c - the life of a question: asked, announced, settled once. */
+/*
+ * question.c - the life of a question: asked, announced, settled once.
+ *
+ * A question is on the heap and in its session's list until question_settle frees it; question_forget does so for one that
+ * was only read from a journal. Both unlink it first, so nothing that follows can answer it again. question_settle then
+ * writes who answered and what, and passes the answer to the harness, or to the daemon's own asker.
+ *
+ * An EVENT_ASK opens a question and the EVENT_ANSWER with its number closes it. An EVENT_ANSWER can stand alone: a question
+ * that is refused before it is announced has no EVENT_ASK.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
@@ -68,6 +77,7 @@ void question_put_id(struct jw *w, const struct session_question *a)
 	jw_str(w, "id", id);
 }
 
+/* A harness can ask without end. What the bucket holds back is counted in the next webhook. */
 static void tell_question(struct session_question *a)
 {
 	struct bucket *told = &approval_of(a->session)->told;
@@ -102,7 +112,7 @@ static void log_answer(struct session_question *a, struct slice answer, enum ans
 {
 	_cleanup_(freep) char *word = answer_word(a, answer);
 
-	if (by != BY_RULE) /* nobody was waited for */
+	if (by != BY_RULE) /* a rule answers at once: its span would measure no wait */
 		question_span_end(a->session, a, answered_by_word(by), word);
 	session_log(a->session, "question answered", "by", answered_by_word(by), "outcome", word,
 		    NULL);
@@ -137,15 +147,18 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 	struct session *s = a->session;
 
 	question_unlink(a);
+	/* Before the callbacks below: a client that answers late is told who was first. */
 	question_remember(s, a->no, by, detail);
 	log_answer(a, answer, by);
 	if (s->turn.current)
 		question_note_answer(a, answer, by, detail);
+	/* The event has what the client chose; the harness may get less, where the daemon keeps a rule itself. */
 	if (answered_by_client(by))
 		answer = rules_take_answer(a, answer, &told);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);
 	activity_note(s);
+	/* The asker may ask again from inside: this question is in no list any more. */
 	if (a->answered && by != BY_WITHDRAWN)
 		a->answered(a->answered_ctx, answer);
 	question_free(a);
@@ -246,15 +259,18 @@ static bool question_announce(struct session_question *a)
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "no_turn");
 		return false;
 	}
+	/* This one is in the list already. */
 	if (approval_of(s)->nopen > SESSION_ASKS_MAX) {
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "too_many");
 		return false;
 	}
 	turn_output(s->turn.current);
+	/* The call is announced before its budget is looked at (question_affords): that counts it. */
 	if (!a->elicitation)
 		question_name_call(
 			a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
 					      a->answered ? CALL_OURS : CALL_ASKED));
+	/* Before the event, which has the time at which the question expires. */
 	question_arm(a);
 	note_question(a);
 	return true;
@@ -283,7 +299,7 @@ static void question_wait(struct session_question *a)
 	question_put(a);
 }
 
-/* A client would refuse the request for one value that does not fit. */
+/* A client would refuse the request for one value that does not fit. False: it cannot be shown, or no option is left. */
 static bool check_question(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf mended = { 0 };
@@ -326,6 +342,7 @@ void question_ask_own(struct session *s, struct slice params, session_asked_fn a
 		question_wait(a);
 }
 
+/* The pointer that an asker gave identifies its question; harnesses use their own numbers, which could be equal. */
 void question_unask_own(struct session *s, void *ctx)
 {
 	list_each(a, &approval_of(s)->open, struct session_question, link)
@@ -379,6 +396,7 @@ static void put_last_question(struct jw *w, const struct session *s)
 	jw_uint(w, "questions", approval_of(s)->last);
 }
 
+/* Numbers only rise, also over a restart: ids of questions are never given twice. */
 static void load_last_question(struct session *s, struct slice base)
 {
 	approval_of(s)->last = MAX(approval_of(s)->last, jobj_uint(base, "questions"));

@@ -117,6 +117,7 @@ struct slice answer_of_kind(const struct session_question *a, enum answer_kind k
 		return SLICE("{\"action\":\"cancel\"}");
 	if (kind == ANSWER_ALLOW)
 		id = option_of_kind(a, "allow_once", NULL);
+	/* Also if nothing allows just once: a default never allows for longer. */
 	if (!id.n && kind != ANSWER_CANCEL)
 		id = option_of_kind(a, "reject_once", "reject_always");
 	if (!id.n)
@@ -125,6 +126,7 @@ struct slice answer_of_kind(const struct session_question *a, enum answer_kind k
 	return buf_slice(b);
 }
 
+/* The kind of the chosen option says more than "selected". */
 char *answer_word(const struct session_question *a, struct slice answer)
 {
 	struct slice outcome = jobj_get(answer, "outcome").raw;

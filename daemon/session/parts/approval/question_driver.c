@@ -26,6 +26,7 @@ static bool watcher_can_elicit(const struct session_question *a, const struct wa
 
 static void question_show(struct session_question *a, struct watcher *w)
 {
+	/* The time without a driver is over; a time-out of the question's own goes on. */
 	if (!a->timed)
 		loop_timer_cancel(&a->timer);
 	if (a->elicitation && !watcher_can_elicit(a, w)) {
@@ -60,6 +61,7 @@ void question_arm(struct session_question *a)
 			       on_question_time_up, a);
 }
 
+/* The timer is monotonic, clients get wall time: computed at each use, since the wall clock can be set. */
 uint64_t question_expires_ms(const struct session_question *a)
 {
 	uint64_t now = clock_mono_ms();
@@ -72,6 +74,7 @@ static void question_hold(struct session_question *a)
 	struct session *s = a->session;
 
 	a->shown_to = NULL;
+	/* With DETACHED_HOLD it waits for the next driver without limit. */
 	if (!a->timed && s->when_detached != DETACHED_HOLD)
 		loop_timer_set(s->store->loop, &a->timer,
 			       store_approval_of(s->store)->timeout * 1000ul, on_question_time_up,
@@ -105,6 +108,7 @@ static enum answered_by who_answered(struct slice result)
 	return jstr_is(jobj_get(meta, "by"), "human") ? BY_HUMAN : BY_CLIENT;
 }
 
+/* The driver has answered, so it is not sent a withdrawal: shown_to is reset first. */
 void session_answer(struct session *s _unused_, struct session_question *a, struct slice result)
 {
 	a->shown_to = NULL;

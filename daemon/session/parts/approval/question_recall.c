@@ -1,4 +1,13 @@
-/* question_recall.c - who answered the last questions of a session, and what its journal says of that to a later daemon. */
+/*
+ * question_recall.c - who answered the last questions of a session, and what its journal says of that to a later daemon.
+ *
+ * Answers are remembered in a ring by number: a question overwrites the one APPROVALS_REMEMBERED before it. So a late answer
+ * is told who was first as long as the number in the slot is its own.
+ *
+ * While a journal is read, the list has questions without params. They cannot be shown or answered: they only say which
+ * questions were open when the daemon ended. The end of their turn forgets them; if the turn has no end in the journal,
+ * they are cancelled by events of their own.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -43,8 +52,8 @@ static void recall_asked(struct session *s, uint64_t no, struct slice event)
 {
 	struct session_question *a;
 
-	if (approval_of(s)->nopen ==
-	    SESSION_ASKS_MAX) /* of a daemon that did not tell what was taken back */
+	/* An older daemon wrote no event when a question was withdrawn: the list would grow without limit. */
+	if (approval_of(s)->nopen == SESSION_ASKS_MAX)
 		question_forget(list_first(&approval_of(s)->open, struct session_question, link));
 	a = question_new(s, no);
 	a->elicitation = jobj_get(event, "elicitation").type == J_TRUE;
@@ -59,7 +68,7 @@ static void recall_answered(struct session *s, uint64_t no, struct slice event)
 	if (a)
 		question_forget(a);
 	if (!answered_by_find(jobj_get(event, "by"), &by))
-		return; /* that daemon did not say */
+		return; /* that daemon did not record it */
 	if (answered_by_detail(by))
 		jstr_decode(jobj_get(event, answered_by_detail(by)), APPROVAL_DETAIL_MAX, &detail);
 	question_remember(s, no, by, detail);
@@ -110,6 +119,7 @@ void questions_put_answered(struct jw *w, const struct session *s)
 	jw_end_arr(w);
 }
 
+/* The elements have the members of an EVENT_ANSWER, so they are read as such events. */
 void questions_load_answered(struct session *s, struct slice summary)
 {
 	jarr_each(v, jobj_get(summary, "answered"))

@@ -45,6 +45,7 @@ static int setup_refuse_steps(const struct harness_def *def, const char *prefix,
 			 field, def->id);
 }
 
+/* Only if budgets or provider change: what was accepted once is not refused when something else is changed. */
 static int check_setup_budgets(const struct setup_request *r, struct err *e)
 {
 	static const struct setup none;
@@ -108,6 +109,7 @@ static void put_budget_end(const struct session_turn *t, struct jw *w, enum turn
 		budget_stop_put(&turn_budget_of(t)->trip, w);
 }
 
+/* The two reasons that ACP has for a limit; stopDetail names the budget. */
 static const char *budget_stop_reason(const struct session_turn *t)
 {
 	const struct budget_stop *trip = &turn_budget_of(t)->trip;
@@ -117,6 +119,7 @@ static const char *budget_stop_reason(const struct session_turn *t)
 	return trip->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
 }
 
+/* The copy tells of the end alone; the budget of the prompt stays with the turn that counts. */
 static void copy_budget(struct session_turn *to, const struct session_turn *from)
 {
 	turn_budget_of(to)->trip = turn_budget_of(from)->trip;

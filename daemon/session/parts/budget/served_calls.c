@@ -1,6 +1,13 @@
-/* served_calls.c - tool calls that pass the daemon, held against the budgets before they run. Most of them the harness
- * announces, too, before or after they come here, and each counts once. Nothing but its words tells which of its
- * announcements is about which call: the name of the tool, or, where it says none, that it could be any. */
+/*
+ * served_calls.c - tool calls that pass the daemon, compared with the budgets before they run.
+ *
+ * The harness announces most of these calls as well, before or after they arrive here, and each counts once. Only the text
+ * of an announcement tells which call it is about: the name of the tool, or, without a name, that it could be any tool.
+ *
+ * If the announcement is first, it counts, and the call that arrives meets it (met). If the call is first, it counts and
+ * waits for its announcement (awaited), also after it has ended, until the turn ends. A served_call is freed when it is over
+ * and awaits nothing.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -53,6 +60,7 @@ static void served_let_go(struct served_call *c)
 		served_free(c);
 }
 
+/* Above the limit a call is not matched any more: it then counts twice, rather than using memory without limit. */
 static void served_await(struct served_call *c, const char *name)
 {
 	if (budget_of(c->session)->nserved <= SESSION_CALLS_MAX)
@@ -98,7 +106,7 @@ static struct served_call *find_passed(const struct session *s, const struct tur
 	return NULL;
 }
 
-/* The announcement of a call that comes here. */
+/* The announcement of a call that arrives here: one that names the tool, or else the first that could be any. */
 static struct turn_tool_call *find_announced(const struct session *s, const char *name)
 {
 	struct turn_tool_call *any = NULL;
@@ -150,6 +158,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 	}
 	note_words(s, c, update);
 	passed = find_passed(s, c);
+	/* It was counted, and held back if it had to be, when it passed. */
 	if (passed) {
 		c->met = true;
 		c->room = passed->beyond ? CALL_BEYOND : CALL_WITHIN;
@@ -159,6 +168,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 	}
 	count_tool_call(s, t);
 	c->room = turn_budget_calls_kept(s) ? CALL_WITHIN : CALL_BEYOND;
+	/* Nothing holds it back: then the turn is stopped at once, without waiting for calls within the budget. */
 	turn_budget_of(t)->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
 }
 
@@ -190,6 +200,7 @@ static void served_refuse(struct session *s, struct session_turn *t, const char 
 	turn_budget_refused(s);
 }
 
+/* A client's call over /mcp: the harness does not know of it, so no announcement follows. */
 static struct served_call *begin_outside(struct session *s, struct session_turn *t)
 {
 	count_tool_call(s, t);
@@ -230,6 +241,7 @@ struct served_call *served_call_begin(struct session *s, const char *server, con
 
 	if (left < 0)
 		return served_new(s, NULL);
+	/* least is set only if some budget limits tool calls. */
 	*limit = least.limit;
 	if (outside)
 		return left > 0 ? begin_outside(s, t) : NULL;

@@ -1,5 +1,13 @@
-/* turn_budget.c - budgets at work: what a turn has used is held against its limits, its prompt's and the session's,
- * while it runs and before each model call that passes the daemon. */
+/*
+ * turn_budget.c - compares what is used with the budgets of the prompt, the turn and the session, while a turn runs and
+ * before each model call that passes the daemon.
+ *
+ * No counter is kept for a budget. What a scope has used is computed from the account of the running turn and the sums of
+ * the turns before it, so a limit that changes during a turn is valid at the next check. The first budget that is reached is the
+ * turn's `trip`, and stays it: it is reported as the reason, also if others are reached while the turn ends.
+ *
+ * A warning is given once for each limit: `told` has the limit that was warned of, so another limit warns again.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
@@ -294,6 +302,7 @@ static void set_clock(struct session *s)
 {
 	uint64_t left = time_left(s, s->turn.current);
 
+	/* At least once a second, whatever is left: the daemon must notice time in which it did not run. */
 	if (left)
 		loop_timer_set(s->store->loop, &budget_of(s)->timer,
 			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_budget_time, s);
@@ -325,6 +334,7 @@ uint64_t turn_budget_due(const struct session *s)
 	return due;
 }
 
+/* Runs deferred: it may cancel the turn, on which the caller of turn_budget_call_ended still works. */
 static void on_call_ended(void *ctx)
 {
 	turn_budget_check(ctx);
@@ -380,6 +390,7 @@ bool turn_budget_begin(struct session *s)
 
 	if (!turn_budget_limited(s))
 		return true;
+	/* Only the first turn of a prompt: later ones take the budget over, with the time that has passed. */
 	if (turn_budget_of(t)->of_prompt && !turn_budget_of(t)->of_prompt->since_mono)
 		turn_budget_of(t)->of_prompt->since_mono = t->started_mono;
 	if (find_reached(s, t, BUDGETS_ALL, &turn_budget_of(t)->trip)) {
@@ -401,6 +412,7 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 		turn_budget_warn(s);
 	turn_usage(t, &used);
 	spending_add(&s->turn.totals.spent, &used);
+	/* The time of a prompt counts from the start of its first turn (prompt_usage), not as a sum of turns. */
 	used.used[BUDGET_SECONDS] = 0;
 	if (turn_budget_of(t)->of_prompt)
 		spending_add(&turn_budget_of(t)->of_prompt->before, &used);
@@ -408,6 +420,7 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 
 void turn_budget_pass(struct session_turn *from, struct session_turn *to)
 {
+	/* Moved, not shared: the budget is owned by the turn that counts. */
 	free(turn_budget_of(to)->of_prompt);
 	turn_budget_of(to)->of_prompt = TAKE_PTR(turn_budget_of(from)->of_prompt);
 }
@@ -465,6 +478,7 @@ void turn_budget_put_end(const struct session_turn *t, struct jw *w)
 	jw_end_arr(w);
 }
 
+/* A record of another daemon may name what this one does not have: then no budget is said to have ended the turn. */
 void budget_stop_load(struct slice raw, struct budget_stop *ret)
 {
 	struct jval name = jobj_get(raw, "budget"), scope = jobj_get(raw, "scope");

@@ -188,12 +188,12 @@ static int link_kept(struct bundle_cut *c)
 				      *to = file_join(c->dir, names[i]);
 
 		r = link_file(from, to);
-		r = r == -ENOENT ? 0 : r;
+		r = r == -ENOENT ? 0 : r; /* a bundle need not have it */
 	}
 	return r;
 }
 
-/* Calls that are recorded meanwhile belong to a later moment. */
+/* The size is read now: calls that are recorded during the copy belong to a later moment. */
 static int open_calls(struct bundle_cut *c)
 {
 	_cleanup_(freep) char *from = run_path(c->store, c->id, "model/calls.ndjson");
@@ -220,6 +220,7 @@ static int open_files(struct bundle_cut *c)
 	if (c->events < 0)
 		return c->events;
 	c->journal = cut_create_file(c, "journal.ndjson");
+	/* An imported session has its usage in a file that came with it (link_kept). */
 	if (c->journal < 0 || c->imported)
 		return MIN(c->journal, 0);
 	c->usage = cut_create_file(c, "usage.ndjson");
@@ -231,6 +232,7 @@ static int take_moment(struct bundle_cut *c)
 	struct session *s = c->reader.session;
 	int r = open_files(c);
 
+	/* All ends are fixed in one turn of the loop, so nothing is appended between two of them. */
 	c->cut = true;
 	c->until = evlog_readable(&s->log.events);
 	c->usage_until = s->store->ledger ? ledger_last(s->store->ledger) : 0;
@@ -289,6 +291,7 @@ static int more_events(struct bundle_cut *c)
 		r = write_piece(c->journal, &c->records);
 	if (r < 0)
 		return r;
+	/* No progress before the end: the journal cannot be read there, and trying again would not end. */
 	if (c->reader.next <= c->until && c->reader.next == next)
 		return -EIO;
 	return c->reader.next <= c->until;
@@ -307,6 +310,7 @@ static bool put_usage(void *ctx, uint64_t n, struct slice line)
 {
 	struct bundle_cut *c = ctx;
 
+	/* The ledger has lines of all sessions, so the bytes that are read limit a turn of the loop. */
 	if (n > c->usage_until || c->looked >= BUNDLE_PIECE)
 		return false;
 	c->usage_next = n;
@@ -436,6 +440,7 @@ struct bundle_cut *bundle_cut_start(struct session *s, void (*done)(void *ctx, c
 	c->ctx = ctx;
 	c->imported = s->stored.imported;
 	c->events = c->journal = c->usage = c->calls.from = c->calls.to = -1;
+	/* Space for a whole event behind almost a whole piece. */
 	c->text.max = c->records.max = 2 * BUF_MAX_DEFAULT;
 	reader_attach(&c->reader, s, 1, &reader_ops, c);
 	cut_compare(c);
@@ -463,6 +468,7 @@ struct bundle_cut *bundle_cut_free(struct bundle_cut *c)
 {
 	if (!c)
 		return NULL;
+	/* First: from here on the session's log does not call back. */
 	reader_detach(&c->reader);
 	loop_timer_cancel(&c->timer);
 	c->orphan = true;

@@ -77,7 +77,7 @@ static unsigned count_members(struct slice object)
 	return n;
 }
 
-/* A notification, and nothing else: three members. */
+/* A notification, and nothing else: exactly three members. With an id it would be a request, which clients would answer. */
 static bool message_fits(const struct bundle_events *b, const struct journal_record *rec)
 {
 	struct jslot m[] = { { .key = "jsonrpc" }, { .key = "method" }, { .key = "params" } };
@@ -91,6 +91,7 @@ int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *o
 {
 	struct journal_record rec;
 
+	/* Numbers only rise, and gaps are allowed: the other daemon may have dropped events. */
 	if (journal_record_parse(line, &rec) < 0 || rec.kind >= EVENT_KIND_MAX ||
 	    rec.seq <= b->last || rec.seq > (uint64_t)BUNDLE_NUMBER_MAX ||
 	    rec.time_ms > (uint64_t)BUNDLE_NUMBER_MAX || !message_fits(b, &rec))
@@ -100,6 +101,7 @@ int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *o
 	if (!b->first)
 		b->first = rec.seq;
 	b->last = rec.seq;
+	/* A number that only the other daemon knew. */
 	rec.origin = 0;
 	return journal_record_put(out, &rec, event_kind_name(rec.kind));
 }

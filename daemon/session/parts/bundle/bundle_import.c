@@ -80,6 +80,7 @@ static bool is_session_id(const char *id)
 	       id[5 + strspn(id + 5, "0123456789abcdef")] == '\0';
 }
 
+/* In memory, or only on disk: a journal that could not be recovered is not overwritten either. */
 static bool import_exists(const struct bundle_import *k)
 {
 	_cleanup_(freep) char *journal = paths_journal_path(k->store, k->id);
@@ -120,6 +121,7 @@ static int read_session(struct bundle_import *k, struct err *e)
 
 static void import_put_note(struct bundle_import *k, const char *kind, struct slice value)
 {
+	/* A note of this daemon, not an event: it has no number. */
 	const struct journal_record rec = { .time_ms = clock_real_ms(), .value = value };
 
 	journal_record_put(&k->out, &rec, kind);
@@ -142,6 +144,8 @@ static void import_put_head(struct bundle_import *k, uint64_t first)
 	import_put_note(k, "base", buf_slice(&b));
 }
 
+/* The line becomes a record in a buffer of its own first: the head must precede the first event, and only a valid line
+ * tells the number of that. */
 static int import_line(struct bundle_import *k, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf record = { .max = k->out.max };
@@ -178,6 +182,7 @@ static int copy_piece(struct bundle_import *k, struct err *e)
 	ssize_t n;
 	int r;
 
+	/* What is left in the buffer is the start of a line, so it fails only if one line fills it. */
 	if (buf_reserve(&k->in, BUNDLE_PIECE) < 0)
 		return refuse_bundle(e, "journal.ndjson: a line is too long");
 	n = read(k->from, k->in.data + k->in.len, BUNDLE_PIECE);
@@ -187,6 +192,7 @@ static int copy_piece(struct bundle_import *k, struct err *e)
 	r = import_lines(k, e);
 	if (r == 0 && n == 0 && buf_len(&k->in))
 		r = refuse_bundle(e, "journal.ndjson: its last line is not whole");
+	/* A session without events is one, too. */
 	if (r == 0 && n == 0 && !k->began)
 		import_put_head(k, 0);
 	if (r == 0)
@@ -235,7 +241,7 @@ static int import_publish(struct bundle_import *k)
 	drop_copies(k);
 	if (r == 0)
 		r = file_mkdirs(runs, 0700);
-	/* A killed import of the same session can have left files at this path. */
+	/* A killed import of the same session can have left files at this path; rename needs an empty or absent target. */
 	if (r == 0 && (removal_tree(k->store->removal, run) < 0 || rename(in, run) < 0))
 		r = -errno;
 	if (r == 0 && rename(made, journal) < 0)
@@ -249,7 +255,8 @@ static void import_finish(struct bundle_import *k)
 	struct err e = { 0 };
 	int r = 0;
 
-	if (import_exists(k)) { /* another import of the same */
+	/* Checked again: another import of the same session may have ended since import_begin. */
+	if (import_exists(k)) {
 		refuse_existing_session(&e);
 		fail_import(k, &e);
 		return;
@@ -285,6 +292,7 @@ static void import_continue(void *ctx)
 
 /* --- acpd-unpack ------------------------------------------------------------------------------------------------ */
 
+/* report: of bundle-check, so the manifest is that of the files. */
 static void import_begin(struct bundle_import *k, struct slice report)
 {
 	struct err e = { 0 };
@@ -293,6 +301,7 @@ static void import_begin(struct bundle_import *k, struct slice report)
 		refuse_bundle(&e, "the bundle names no session");
 	else if (read_session(k, &e) == 0 && open_journals(k) < 0)
 		refuse_bundle(&e, "journal.ndjson: it is not there");
+	/* Borrowed: both end with the import. */
 	k->events.session_id = k->id;
 	if (*e.reason)
 		fail_import(k, &e);
@@ -310,6 +319,7 @@ static int import_run_helper(struct bundle_import *k, struct err *e)
 	char digest[SHA256_TEXT];
 	JW_BUF(w, job);
 
+	/* Two runs: the second gets the files that the first wrote, confined in the same way. */
 	if (k->checked)
 		jw_object(&w, NULL, JW_STR("root", in));
 	else
@@ -330,6 +340,7 @@ static void on_helper(void *ctx, struct slice report, const struct err *failed)
 
 	if (failed)
 		e = *failed;
+	/* The report and the error live in the helper: both have been copied above. */
 	k->helper = helper_job_free(k->helper);
 	if (k->orphan) {
 		bundle_import_free(k);
@@ -356,6 +367,7 @@ struct bundle_import *bundle_import_start(struct session_store *st, const struct
 	struct bundle_import *k;
 	char *room = NULL;
 
+	/* Pinned until bundle_import_free: the store must not evict the archive while acpd-unpack reads it. */
 	if (store_admit(st, e) < 0 || archive_pin(st->workspaces.archives, archive, e) < 0)
 		return NULL;
 	if (bundle_room_new(st, &room, e) < 0) {
@@ -379,6 +391,7 @@ struct bundle_import *bundle_import_free(struct bundle_import *k)
 	if (!k)
 		return NULL;
 	loop_timer_cancel(&k->timer);
+	/* acpd-unpack still writes into the directory: on_helper frees the rest when it has ended. */
 	if (k->helper) {
 		k->orphan = true;
 		helper_job_abort(k->helper);

@@ -1,4 +1,9 @@
-/* bundle_room.c - directories for bundles that are being made or taken. */
+/*
+ * bundle_room.c - directories for bundles that are being exported or imported, and the paths of runs/.
+ *
+ * A number names a directory, unique within this daemon: bundles/ is emptied at the start. Each user of one removes it at
+ * its end; `rooms` limits how many are in use, since each can be as large as a bundle.
+ */
 #include "session/parts/bundle/bundle_internal.h"
 
 #include "base/limits.h"
@@ -9,6 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* r: -errno of a file of the bundle. The client can act on a full disk; anything else is for the operator. */
 int bundle_room_failed(int r, struct err *e)
 {
 	return err_set(e, r, RPC_INTERNAL_ERROR,
@@ -69,6 +75,7 @@ static void bundle_room_begin(struct session_store *st)
 		log_warn("session", "the files of bundles cannot be removed", "path", all);
 }
 
+/* runs/ outlives bundles/: it has what a session stores next to its journal. */
 char *run_path(const struct session_store *st, const char *id, const char *name)
 {
 	_cleanup_(freep) char *all = file_join(st->state_dir, "runs"), *dir = file_join(all, id);

@@ -43,6 +43,7 @@ static void put_messages(struct buf *b, struct jval messages)
 /* Of all APIs: where their requests have messages. */
 static const char *const message_members[] = { "messages", "input", "contents" };
 
+/* The query of the path does not count. The caller frees. */
 static char *shape_of(const char *method, const char *path, struct slice body)
 {
 	struct buf b = { 0 };
@@ -78,7 +79,8 @@ static bool starts_with(const char *p, const char *end, const char *what)
 	return n && (size_t)(end - p) >= n && memcmp(p, what, n) == 0;
 }
 
-/* What is left of a request's text when a run is made again elsewhere and later. */
+/* A digest of what stays equal in a request's text when a run is repeated elsewhere and later. Words are compared whole: one
+ * digit anywhere in a word replaces all of it, and the working directory becomes "/". */
 static struct sha256 words_of(struct slice body, const char *cwd)
 {
 	const char *p = body.p, *end = body.p + body.n;
@@ -117,6 +119,7 @@ static struct recorded_call *find_recorded_call(const struct recorded_calls *r, 
 	return NULL;
 }
 
+/* A second request of the same id is refused: the lines after it could not be told apart. */
 static int recorded_take_request(struct recorded_calls *r, const char *id, struct slice line,
 				 const char *cwd)
 {
@@ -155,6 +158,7 @@ static int recorded_take_head(struct recorded_call *c, struct slice line)
 	return 0;
 }
 
+/* A piece of the answer: text, or base64 where it is not valid text. */
 static int recorded_take_data(struct recorded_call *c, struct slice line)
 {
 	_cleanup_(buf_done) struct buf text = { .max = BUF_MAX_DEFAULT };
@@ -183,6 +187,7 @@ static int recorded_take_end(struct recorded_call *c, struct slice line)
 	return c->end == RECORDED_OPEN ? -EINVAL : 0;
 }
 
+/* The states of a call that has not ended: no status has been read, or one has. */
 enum { ASKED = 1, ANSWERED = 2 };
 
 static const struct {
@@ -199,6 +204,7 @@ static const struct {
 
 static int recorded_take_more(struct recorded_call *c, struct jval type, struct slice line)
 {
+	/* 0: nothing may follow the end of a call. */
 	int now = c->end != RECORDED_OPEN ? 0 : c->status ? ANSWERED : ASKED;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
@@ -265,6 +271,7 @@ int recorded_calls_read(struct recorded_calls *r, const char *path, const char *
 		return err_set(
 			e, -errno, 0, "NOT_RECORDED",
 			"the bundle has no model calls: its daemon ran without --record-model");
+	/* All of it is held in memory until the rerun ends. */
 	if (fstat(fileno(f), &sb) < 0 || (uint64_t)sb.st_size > RERUN_BYTES_MAX)
 		ret = -E2BIG;
 	else
@@ -281,6 +288,7 @@ int recorded_calls_read(struct recorded_calls *r, const char *path, const char *
 
 void recorded_calls_done(struct recorded_calls *r)
 {
+	/* next NULL: never initialized. */
 	while (r->calls.next && !list_empty(&r->calls)) {
 		struct recorded_call *c = list_first(&r->calls, struct recorded_call, link);
 
@@ -300,6 +308,7 @@ struct recorded_match recorded_calls_take(struct recorded_calls *r, const char *
 	struct sha256 words = words_of(body, cwd);
 	struct recorded_match m = { 0 };
 
+	/* The first of that shape, unless an exact one follows: the order of a run is mostly the recorded order. */
 	list_each(c, &r->calls, struct recorded_call, link) {
 		if (c->asked || strcmp(c->shape, shape) != 0)
 			continue;

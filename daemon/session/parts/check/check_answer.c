@@ -1,5 +1,10 @@
-/* check_answer.c - what the process of a check has answered. It runs as the session's user: whoever else does may have had
- * a hand in it, so it is read as foreign text, and bounded. */
+/*
+ * check_answer.c - decodes what the process of a check has answered.
+ *
+ * The process runs as the session's user, so another process of that user can have changed its answer. The answer is
+ * untrusted: members are lenient, of limited range and size, and only decoded values are passed on. judge_answer derives
+ * from them whether the check holds.
+ */
 #include "session/parts/check/check_internal.h"
 
 #include "base/limits.h"
@@ -47,9 +52,11 @@ static void answer_take_text(struct jval v, int64_t total, struct check_text *re
 
 	if (v.type != J_STRING)
 		return;
+	/* The decoded text is never longer than the line that it came in. */
 	ret->text.max = CHECK_LINE_MAX;
 	jstr_decode_bytes(v, &ret->text);
 	have = buf_len(&ret->text);
+	/* total: what the process counted; less than the text itself says nothing. */
 	ret->cut = (uint64_t)total > have;
 	ret->dropped = ret->cut ? (uint64_t)total - have : 0;
 }
@@ -83,6 +90,7 @@ static void add_failure(struct check_evidence *v, struct slice one)
 			jw_str(&w, names[i], text);
 	}
 	jw_end_obj(&w);
+	/* One that does not fit is only counted: a result must fit into a record of the ledger. */
 	if (v->nfailures < CHECK_FAILURES_MAX && buf_len(&b) <= CHECK_FAILURE_MAX &&
 	    buf_len(&v->failures) + buf_len(&b) < CHECK_TEXT_MAX) {
 		if (v->nfailures++)
@@ -128,6 +136,7 @@ static void answer_take_error(struct slice error, struct check_evidence *v)
 static void judge_answer(const struct check_spec *c, const struct check_answer *a,
 			 struct check_evidence *v)
 {
+	/* Half-run tests prove nothing, whatever has passed; nor do none (minPassed, at least 1 unless the client says 0). */
 	v->ok = v->ended && !v->by_signal && !a->timed_out && !a->killed;
 	if (c->kind == CHECK_COMMAND)
 		v->ok &= v->exit_code == c->expect_exit;
@@ -158,6 +167,7 @@ void check_answer_take(const struct check_spec *c, struct slice line, struct che
 		answer_take_text(a.err, a.err_total, &v->err);
 	}
 	judge_answer(c, &a, v);
+	/* After the verdict: the output so far and the exit code are reported with the error. */
 	if (a.timed_out)
 		check_refuse(v, "CHECK_TIMED_OUT", "its time was over, and it was ended");
 	else if (!v->ended)

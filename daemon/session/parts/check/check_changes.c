@@ -1,5 +1,13 @@
-/* check_changes.c - checks of what has changed in the workspace, and what a check itself has changed there. Both ask
- * acpd-unpack, by way of the session's baseline. */
+/*
+ * check_changes.c - checks of what has changed in the workspace, and what a check itself has changed there.
+ *
+ * Both ask acpd-unpack, through the session's baseline. The first kind asks for changes that break a rule, or for the size of
+ * the patch. The second compares two lists of all changes, from before and after the check. Each list comes with a digest of
+ * the whole state (`state`): if the digests differ and the lists do not, the difference is beyond what a list can have, and
+ * is reported as one change without a path.
+ *
+ * Paths and marks are compared as raw JSON strings: one program writes both lists, so equal texts are equal strings.
+ */
 #include "session/parts/check/check_internal.h"
 
 #include "base/clock.h"
@@ -111,7 +119,8 @@ static void judge_changes(const struct check_spec *c, struct slice raw, struct c
 		judge_paths(&report, v);
 	else
 		judge_size(c, &report, v);
-	v->ok &= !*v->error.reason; /* what was not looked at may be anything */
+	/* A change that was not examined may be of any kind. */
+	v->ok &= !*v->error.reason;
 	jdec_free(report_fields, &report);
 }
 
@@ -158,6 +167,7 @@ void check_changes_judge(struct check_run *r, const struct check_spec *c,
 				  .deny = slice_of(c->deny),
 				  .ms = c->timeout_ms };
 
+	/* baseline_changes may fail at once: then ended is called from inside. */
 	r->looked = ended;
 	r->began = clock_mono_ms();
 	query_changes(r, &q, on_judged);
@@ -192,6 +202,7 @@ static int compare_changes(const void *a, const void *b)
 	return r ? r : x->path.n < y->path.n ? -1 : x->path.n > y->path.n;
 }
 
+/* Sorted by path, so that two lists can be merged. Stops at an element that is not a change. The caller frees. */
 static size_t take_changes(struct slice raw, struct change **ret)
 {
 	struct change *v = xalloc((CHANGES_MAX + 1) * sizeof(*v));
@@ -207,7 +218,8 @@ static size_t take_changes(struct slice raw, struct change **ret)
 	return n;
 }
 
-/* Paths that one list has and the other has not, or with another mark. */
+/* Paths that one list has and the other has not, or with another mark. Both lists are sorted: one pass, in the order of the
+ * paths, so that the same change is always reported in the same way. */
 static void compare_lists(struct slice before, struct slice after, struct check_evidence *v)
 {
 	_cleanup_(freep) struct change *a = NULL, *b = NULL;
@@ -230,6 +242,7 @@ static void take_state(struct check_run *r, struct slice raw)
 	struct change_report report = { 0 };
 	struct check_evidence *v = &r->evidence;
 
+	/* Without a state the next check has nothing to be compared with, and says so (changed: null). */
 	if (read_report(raw, &report, NULL) < 0 || !report.state) {
 		check_state_done(s);
 		return;

@@ -22,12 +22,13 @@ void check_evidence_done(struct check_evidence *v)
 	*v = (struct check_evidence){ 0 };
 }
 
+/* Bytes that jw_slice writes for c, at most: \u00xx, an escaped character, or itself. */
 static size_t width_in_json(unsigned char c)
 {
 	return c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
 }
 
-/* As much of its end as takes max bytes in JSON, from a whole character on. */
+/* As much of its end as takes max bytes in JSON, from a whole character on. The end is kept: it mostly says why. */
 static struct slice fitting_end(struct slice text, size_t max)
 {
 	size_t at = text.n, used = 0;
@@ -65,6 +66,7 @@ static void put_check_end(const struct check_evidence *v, struct jw *w)
 		jw_uint(w, "leftBehind", v->left);
 }
 
+/* The elements of failures have been bounded one by one (check_answer.c); they are masked here as a whole. */
 static void put_tests(const struct session *s, const struct check_evidence *v, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf list = { 0 }, hidden = { 0 };
@@ -94,6 +96,7 @@ static void put_paths(const struct session *s, const char *key, const char *tota
 	buf_putc(&list, '[');
 	buf_add_slice(&list, buf_slice(paths));
 	buf_putc(&list, ']');
+	/* n counts all of them, also those for which the list had no space. */
 	jw_raw(w, key, session_mask_json(s, buf_slice(&list), false, NULL, &hidden));
 	jw_uint(w, total, n);
 }
@@ -116,6 +119,7 @@ static void put_judged(const struct session *s, const struct check_spec *c,
 /* null: nobody can tell. */
 static void put_changed(const struct session *s, const struct check_evidence *v, struct jw *w)
 {
+	/* Only a command or tests change anything. */
 	if (!v->ended && !v->compared)
 		return;
 	if (!v->compared) {

@@ -1,4 +1,10 @@
-/* check_list.c - a list of checks as clients write it, decoded and checked in full. */
+/*
+ * check_list.c - a list of checks as clients write it, decoded and checked in full.
+ *
+ * A table has the members of each kind: a member of another kind is refused, not ignored, because a check that a client
+ * misspelled would hold for the wrong reason. The job of a process is written here, once; a run only adds to it. So a list
+ * that parses can be run, and the parse at session/new reports an error before a turn depends on the list.
+ */
 #include "session/parts/check/check_internal.h"
 
 #include "base/limits.h"
@@ -87,6 +93,7 @@ static int refuse_check(struct err *e, const char *prefix, const char *field, co
 
 /* --- parts of a check ------------------------------------------------------------------------------------ */
 
+/* program: the first word names one, so there must be one that is not empty. */
 static int check_words(struct slice array, const char *prefix, const char *field, bool program,
 		       struct err *e)
 {
@@ -164,7 +171,8 @@ static int spec_take_command(const struct check_args *a, const char *prefix, str
 	return 0;
 }
 
-/* What runTests is told of a command of its own. */
+/* A command of the check's own becomes a row of a table of targets (tests), as a project would have it: so runTests has one
+ * way to find what to run. Without one it is a target of the workspace, or what is found there (auto). */
 static int put_target(const struct check_args *a, const char *prefix, struct jw *w, struct err *e)
 {
 	if (a->run.type == J_NONE || a->run.type == J_NULL) {
@@ -215,6 +223,7 @@ static int take_since(const struct check_args *a, const char *prefix, struct che
 	return 0;
 }
 
+/* Patterns are relative to the workspace; what they match is decided by acpd-unpack. */
 static int check_patterns(struct slice array, const char *prefix, const char *field, struct err *e)
 {
 	jarr_each_at(n, v, array) {
@@ -279,6 +288,7 @@ const char *check_kind_name(enum check_kind kind)
 	return kinds[kind].name;
 }
 
+/* Read before anything else: the kind selects the table for the rest. */
 static int find_check_kind(struct slice raw, const char *prefix, enum check_kind *ret,
 			   struct err *e)
 {
@@ -300,6 +310,7 @@ static int find_check_kind(struct slice raw, const char *prefix, enum check_kind
 
 static int take_check(struct slice raw, const char *prefix, struct check_spec *ret, struct err *e)
 {
+	/* -1: not given, since 0 is a valid maximum. */
 	struct check_args a = { .timeout_ms = CHECK_TIME_MS,
 				.min_passed = 1,
 				.max_files = -1,
@@ -329,6 +340,7 @@ static int add_check(struct check_list *l, struct jval v, const char *field, str
 	snprintf(prefix, sizeof(prefix), "%.48s[%zu]", field, l->n);
 	if (v.type != J_OBJECT)
 		return refuse_check(e, prefix, "", "FIELD_INVALID", "must be an object");
+	/* Counted before it is filled: check_list_free frees what a failure leaves. */
 	l->n++;
 	strcat(prefix, ".");
 	r = take_check(v.raw, prefix, c, e);

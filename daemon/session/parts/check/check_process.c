@@ -1,5 +1,12 @@
-/* check_process.c - a command or a run of tests, in a process of the session's (tools/builtin/check/check_job.h): what
- * it is told, how long it may take, and that nothing of it is left. */
+/*
+ * check_process.c - a command or a run of tests, in a process of the session (tools/builtin/check/check_job.h).
+ *
+ * The process is acpd itself, as `acpd check`, with the user and the confinement of the session. It reads its job from a
+ * sealed descriptor, since the session's user could read or change arguments and files. It answers with one line.
+ *
+ * It enforces the check's time-out itself, so that it can report the output so far. Only if that fails, the daemon kills it,
+ * CHECK_GRACE_MS later: another process of the same user can stop it or kill it.
+ */
 #include "session/parts/check/check_internal.h"
 
 #include "base/clock.h"
@@ -26,7 +33,7 @@ struct check_process {
 
 /* --- its process ------------------------------------------------------------------------------------------ */
 
-/* More than the one line is no fault: nothing of it counts. */
+/* Further lines are ignored, not an error: something that the check started may write to the same descriptor. */
 static int on_check_line(void *ctx, struct slice line)
 {
 	struct check_process *p = ctx;
@@ -38,6 +45,7 @@ static int on_check_line(void *ctx, struct slice line)
 	return 0;
 }
 
+/* With a fault no more lines come although the process lives, so nothing would end it. */
 static void on_check_closed(void *ctx, const char *fault)
 {
 	struct check_process *p = ctx;
@@ -53,6 +61,7 @@ static void on_check_exit(void *ctx, const struct proc_status *st _unused_)
 
 	loop_timer_cancel(&p->timer);
 	p->evidence->ms = clock_mono_ms() - p->began;
+	/* An answer counts, also one that came with the kill for time. */
 	if (p->answered && !p->flooded)
 		;
 	else if (p->overdue)
@@ -97,13 +106,14 @@ static int spawn_check(struct check_process *p, struct slice message, struct err
 	_cleanup_(freep) char *self = file_own_program();
 	_cleanup_(buf_done) struct buf job = { .max = CHECK_JOB_MAX };
 	_cleanup_(closep) int fd = -1;
+	/* The marker names the processes of this check among those of the session. */
 	char word[] = "check", marker[64];
 	char *argv[] = { self, word, NULL };
 	struct proc_spec ps = { .argv = argv,
 				.cwd = session_workdir(p->session),
 				.session = marker,
 				.line_max = CHECK_LINE_MAX };
-	static uint64_t count;
+	static uint64_t count; /* of all sessions: a marker is never used twice */
 
 	put_check_job(p, message, &job);
 	fd = job.failed ? -1 : file_sealed("acpd-check", buf_slice(&job));
@@ -111,6 +121,7 @@ static int spawn_check(struct check_process *p, struct slice message, struct err
 		return err_set(e, -EIO, 0, "CHECK_NOT_STARTED", "its process cannot be told of it");
 	snprintf(marker, sizeof(marker), "%s.check.%llu", p->session->id,
 		 (unsigned long long)++count);
+	/* As any process of the session: user, cgroup, namespaces, network and level. */
 	ps.bounds = session_bounds(p->session);
 	ps.env = session_environ(p->session, marker);
 	ps.data = fd;

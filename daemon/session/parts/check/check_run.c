@@ -1,4 +1,13 @@
-/* check_run.c - one run of a list: check after check, each with its event; and runs that are begun by hand. */
+/*
+ * check_run.c - one run of a list: check after check, each with its event; and runs that are started by hand.
+ *
+ * step_checks starts the check at `at`, or ends the run. A check of changes asks acpd-unpack (check_changes.c). A command or
+ * tests run in a process (check_process.c); if the session has a baseline, the workspace is examined before the first of
+ * them and after each: the state after one is the state before the next. Every path ends in check_settled or check_ended,
+ * which defer step_checks. So a run of any length uses one level of stack, and nothing calls back from inside session_checks_run.
+ *
+ * A cancelled run still waits for its process or for acpd-unpack, which write into the run.
+ */
 #include "session/parts/check/check_internal.h"
 
 #include "base/clock.h"
@@ -34,6 +43,7 @@ struct check_list *turn_checks(const struct session *s, const struct session_tur
 	const char *raw = t && proof_of(t)->checks ? proof_of(t)->checks : s->setup.checks;
 	struct check_list *l = NULL;
 
+	/* It was parsed when the client gave it, so it does not fail now. */
 	if (raw)
 		check_list_parse(slice_of(raw), "checks", &l, NULL);
 	return check_list_count(l) ? l : check_list_free(l);
@@ -61,8 +71,10 @@ static void finish_checks(struct check_run *r)
 
 	buf_putc(&r->results, ']');
 	o.results = buf_slice(&r->results);
+	/* A run without checks, or without its rest, has verified nothing. */
 	if (!r->cancelled && r->list->n)
 		o.verdict = r->failed ? CHECK_FAILED : CHECK_VERIFIED;
+	/* Before done, which may start the next run. */
 	checks_of(s)->run = NULL;
 	if (r->done)
 		r->done(r->ctx, &o);
@@ -198,6 +210,7 @@ struct check_run *session_checks_run(struct session *s, struct check_list *list,
 	r->session = s;
 	r->list = list;
 	r->about = *about;
+	/* The caller's message is borrowed: the run has a copy. */
 	r->about.message = SLICE_NONE;
 	if (about->message.n)
 		r->message = xstrndup(about->message.p, about->message.n);
@@ -215,10 +228,12 @@ void check_run_cancel(struct check_run *r)
 	r->cancelled = true;
 	if (r->process)
 		check_process_stop(r->process);
+	/* Both report an end, which comes to check_settled. */
 	if (r->looking)
 		baseline_changes_stop(r->session, r);
 }
 
+/* The cancelled run still goes on until its process has ended. */
 void check_run_leave(struct check_run *r)
 {
 	r->done = NULL;
@@ -231,7 +246,7 @@ void session_checks_abort(struct session *s)
 		check_run_cancel(checks_of(s)->run);
 }
 
-/* No process of the run may be left. */
+/* The session is being freed, so the run ends without waiting. No process of it may be left. */
 static void drop_check(struct session *s)
 {
 	if (!checks_of(s)->run)
@@ -258,6 +273,7 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 		r = check_list_parse(checks, "checks", &l, e);
 	if (r < 0)
 		return r;
+	/* Between turns: the session's own list. */
 	if (!checks.n)
 		l = turn_checks(s, NULL);
 	if (!check_list_count(l)) {

@@ -1,4 +1,13 @@
-/* turn_proof.c - the checks of a turn: when they run, what ends them, and what is said of them. */
+/*
+ * turn_proof.c - the checks of a turn: when they run, what ends them, and what is reported of them.
+ *
+ * When the harness has ended a turn well and the turn has checks, it is TURN_CHECKING until their run has ended. It stays the
+ * current turn of its session meanwhile, and is `held`: the run calls turn_close. Anything else that ends the turn stops the
+ * run first. A turn that failed, or whose checks did not run to their end, is "unchecked".
+ *
+ * The agent's last message goes to the checks. It arrives in chunks; any other update ends it, and the next chunk starts a
+ * new one. Only its last LAST_MESSAGE_MAX bytes are stored, and masked before a check gets them.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -26,6 +35,7 @@ void turn_proof_copy(struct session_turn *to, const struct session_turn *from)
 	struct turn_proof *p = proof_of(to);
 
 	*p = *proof_of(from);
+	/* A run and the texts have one owner; a copy has the results of its own. */
 	p->run = NULL;
 	p->said = (struct buf){ 0 };
 	p->checks = p->retry = NULL;
@@ -52,12 +62,14 @@ void turn_proof_begin(const struct session *s, struct session_turn *t)
 	struct check_list *list;
 	unsigned again;
 
+	/* A copy: settings that change while the turn runs do not change what it has to prove. */
 	if (!p->checks)
 		p->checks = xstrdup(s->setup.checks);
 	list = turn_checks(s, t);
 	p->wanted = check_list_count(list) > 0;
 	check_list_free(list);
 	again = proof_retries(s, t);
+	/* A later attempt has its number already, from turn_retry_add. */
 	if (p->wanted && !p->attempt && again) {
 		p->attempt = 1;
 		p->attempts = 1 + again;
@@ -74,7 +86,7 @@ static void forget_said(struct turn_proof *p)
 	p->said_all = p->said_cut = false;
 }
 
-/* So much of it as one character more than is kept. */
+/* One byte more than is stored, so that the caller sees that the text was cut. */
 static struct slice newest_said(struct slice text)
 {
 	size_t n = MIN(text.n, (size_t)LAST_MESSAGE_MAX + 1);
@@ -117,9 +129,10 @@ static void on_checked(void *ctx, const struct check_outcome *o)
 
 	session_advance(s);
 	if (!t || !proof_of(t)->run)
-		return; /* who waited for it has been told something else */
+		return; /* the turn was abandoned, and has been answered */
 	proof_of(t)->run = NULL;
 	t->held = false;
+	/* Not if the turn is being cancelled: it is unchecked then, whatever the run found. */
 	if (t->state == TURN_CHECKING) {
 		proof_of(t)->verdict = o->verdict;
 		proof_of(t)->results = xstrndup(o->results.p, o->results.n);
@@ -137,12 +150,14 @@ int turn_proof_run(struct session *s, struct session_turn *t)
 	    s->state != SESSION_OPEN || s->store->stopping)
 		return 0;
 	turn_set_state(s, t, TURN_CHECKING);
+	/* Masked whole, before a check can read it; the start may be half of a secret if it was cut. */
 	session_mask_rest(s, &proof_of(t)->said, proof_of(t)->said_cut);
 	about.first = proof_of(t)->attempt > 1 ? proof_of(t)->first : 0;
 	about.message = buf_slice(&proof_of(t)->said);
 	turn_log(t, LOG_INFO, "turn being checked", NULL);
 	proof_of(t)->run = session_checks_run(s, turn_checks(s, t), &about, on_checked, s);
 	t->held = true;
+	/* The run has a copy. */
 	buf_done(&proof_of(t)->said);
 	return 1;
 }
@@ -161,6 +176,7 @@ void turn_proof_abandon(struct session_turn *t)
 {
 	if (proof_of(t)->run)
 		check_run_cancel(proof_of(t)->run);
+	/* The run still ends, and on_checked finds no turn that waits for it. */
 	proof_of(t)->run = NULL;
 	t->held = false;
 }
@@ -246,6 +262,7 @@ static void proof_load(struct turn_proof *ret, struct slice object)
 	struct jval checks = jobj_get(object, "checks");
 	struct jval results = jobj_get(checks.raw, "results");
 
+	/* true in the note of a turn that has begun, an object at its end: both are loaded into one turn. */
 	ret->wanted |= checks.type == J_OBJECT || checks.type == J_TRUE;
 	ret->verdict = verdict_of(jobj_get(checks.raw, "verdict"));
 	jraw_set(&ret->results, results, J_ARRAY);

@@ -1,16 +1,7 @@
 /*
- * turn_proof.h - what a turn has to prove: its checks, what came of them, and which attempt at its prompt it is.
+ * turn_proof.h - what a turn has to prove: its checks, their results, and which attempt at its prompt it is.
  *
- * When its harness has ended a turn well and the turn has checks, it is TURN_CHECKING until their run is over; it stays
- * the current one of its session all that time. Whatever else ends it there stops the run first. A turn whose checks
- * were not run to their end, or that failed, is "unchecked".
- *
- * With a retry, a turn whose checks failed is followed by another attempt (turn_retry.c): a turn of its own, which
- * waits before all others. It takes over who waits for the answer, the key and the budgets of the prompt; the turn
- * before keeps a copy of the key for its record, and is `retried`. So what reaches a prompt that waits (cancelling,
- * closing, a failing harness, the end of the daemon) reaches a prompt between two attempts, and ends it once.
- *
- * The insides are owned by the turn and freed by turn_proof_done. Nothing here fails.
+ * The members are owned by the turn and freed by turn_proof_done. Nothing here fails.
  */
 #pragma once
 

@@ -1,4 +1,13 @@
-/* turn_retry.c - what failed goes back to the harness: the next attempt at a prompt, and what it is told. */
+/*
+ * turn_retry.c - sends failed checks back to the harness: the next attempt at a prompt, and its text.
+ *
+ * An attempt is a turn of its own, queued before all others. It takes over the waiters, the key and the budgets of the
+ * prompt; the turn before keeps a copy of the key for its record, and is `retried`. So whatever ends a queued prompt
+ * (a cancel, a close, a harness that fails, the end of the daemon) ends a prompt between two attempts as well, and once.
+ *
+ * The text is made from the results, which are masked and bounded already (check_evidence.c). It lists failed checks only,
+ * with the rules that they were compared with: the model cannot follow a rule that it does not know.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -126,6 +135,7 @@ static const struct {
 	{ "stderrTail", say_stderr },
 };
 
+/* A member that the table does not have is of a newer check: the model gets it as it is, bounded. */
 static void say_member(struct buf *b, struct slice key, struct jval v)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
@@ -149,7 +159,7 @@ static struct slice check_of(struct slice checks, struct slice result)
 	return SLICE_NONE;
 }
 
-/* What nobody can keep to who does not know it. */
+/* The rules of the check, as its client wrote them. */
 static void say_rules(struct buf *b, struct slice check)
 {
 	static const char *const rules[] = { "allow",	      "deny",	      "maxFiles",
@@ -175,7 +185,8 @@ static void say_result(struct buf *b, struct slice result, struct slice check)
 		say_member(b, key, v);
 }
 
-/* Results beyond the bound are left out whole, the first of them apart. */
+/* A result that does not fit into RETRY_TEXT_MAX is left out whole: half of one would mislead. A later, shorter one may
+ * still fit. */
 static void say_results(struct buf *b, struct slice results, struct slice checks, unsigned *left)
 {
 	jarr_each(v, results) {
@@ -230,6 +241,7 @@ void turn_tries_put(const struct session_turn *t, struct jw *w)
 	account_put_acp(&t->account, &t->tried, w, "promptUsage");
 }
 
+/* tries has the elements of all earlier attempts, tried the sum of what they used. */
 static void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
 {
 	JW_BUF(w, b);
@@ -245,7 +257,7 @@ static void turn_tries_pass(const struct session_turn *from, struct session_turn
 
 /* --- the next attempt --------------------------------------------------------------------------------------- */
 
-/* False: whatever the harness does, a check cannot hold. */
+/* False: a check cannot hold, whatever the harness does, because there is no baseline to compare with. */
 static bool can_be_mended(const struct turn_proof *p)
 {
 	jarr_each(v, slice_of(p->results))
@@ -262,6 +274,7 @@ bool turn_retry_due(const struct session *s, const struct session_turn *t)
 	       s->state == SESSION_OPEN && !s->store->stopping && can_be_mended(p);
 }
 
+/* The clients that wait for the prompt wait for the next attempt from now on. */
 static void pass_waiters(struct session_turn *from, struct session_turn *to)
 {
 	while (!list_empty(&from->waiters)) {
@@ -282,7 +295,7 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 		return;
 	next = turn_new(s);
 	next->again = true;
-
+	/* Copies: the turn before is still recorded with its own. */
 	turn_retry_put(proof_of(t), slice_of(proof_of(t)->checks), &content);
 	next->content = xstrndup(content.data, content.len);
 	next->key = xstrdup(t->key);
@@ -298,7 +311,8 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 	pass_waiters(t, next);
 	turn_budget_pass(t, next);
 	turn_tries_pass(t, next);
-	list_add_tail(t->link.next, &next->link); /* before all that wait */
+	/* Directly behind t, which is still the first: before all turns that wait. */
+	list_add_tail(t->link.next, &next->link);
 	turn_log(t, LOG_INFO, "another attempt follows", NULL);
 }
 
@@ -306,6 +320,7 @@ void turn_retry_fail(struct session *s, struct session_turn *t)
 {
 	if (!t->goes_on)
 		return;
+	/* It is the only queued one that has the same first attempt. */
 	list_each(next, &s->turn.queue, struct session_turn, link) {
 		if (next->state != TURN_QUEUED || proof_of(next)->first != proof_of(t)->first)
 			continue;

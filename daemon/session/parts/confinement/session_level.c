@@ -122,6 +122,7 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 
 /* --- which one ------------------------------------------------------------------------------------------------ */
 
+/* What the client names, else what the operator does; never below --level-min. */
 static struct level_wish wish_of(const struct session_store *st, const struct level_wish *said)
 {
 	struct level_wish w = said && said->named ? *said : store_level_of(st)->policy.wish;

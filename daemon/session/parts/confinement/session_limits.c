@@ -112,7 +112,8 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 
 /* --- out of memory ------------------------------------------------------------------------------------------ */
 
-/* How many were killed since the last time. */
+/* How many were killed since the last time. Read when a tool call ends, when a turn begins or ends, and when the harness has
+ * exited. */
 static uint64_t count_oom_kills(struct session *s)
 {
 	uint64_t kills, n;
@@ -169,6 +170,7 @@ static bool explain_oom_exit(struct session *s, const struct proc_status *st,
 		ret->message, sizeof(ret->message),
 		"the harness was killed because the session was out of memory: peak %llu bytes, limit %llu bytes",
 		(unsigned long long)ret->peak_bytes, (unsigned long long)ret->limit_bytes);
+	/* One kill explains one exit. */
 	s->harness.oom_mono = 0;
 	return true;
 }

@@ -4,10 +4,6 @@
  *
  * A limit that changes holds at once: nothing is started anew. What the kernel of the machine cannot hold is left out, and
  * told with the reason.
- *
- * Out of memory: the kernel counts whom it killed for that. The count is read when a tool call ends, when a turn begins or
- * ends, and when the harness is gone. If it has risen and the harness is gone, that was why; else a command was hit, and
- * the turn goes on with an event.
  */
 #pragma once
 

@@ -77,6 +77,7 @@ static void note_turn_refusals(struct session *s, struct session_turn *t _unused
 
 	if (!f->record)
 		return;
+	/* A quota of its own for the end of the turn: new refusals may have used that of the turn up. */
 	f->told_turn = 0;
 	note_new_refusals(s, true);
 	more = refusals_take_more(f->record);

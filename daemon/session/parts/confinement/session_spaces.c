@@ -123,7 +123,8 @@ static bool shuts_devices(const struct session *s)
 	return shut_devices_needed(session_level(s), s->user.switched);
 }
 
-/* Below strict there are mounts alone: for an overlay, and for devices that the session could open. */
+/* Below strict there is a mount namespace alone, if at all: for the overlay of a draft, which replaces cwd in it, and for
+ * devices that the session could open. All else is as outside. */
 static enum spaces_kind spaces_kind_of(const struct session *s)
 {
 	if (session_level(s) == LEVEL_STRICT && !spaces_missing())

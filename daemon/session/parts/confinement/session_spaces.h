@@ -5,12 +5,8 @@
  * the daemon's state and run directory with all that is other sessions', /run, and the homes of users, but for what lies
  * in them of the above and for programs: those of PATH, acpd's, and the harness's own.
  *
- * At any level an overlay of a draft (draft/draft_internal.h) needs a mount namespace: then there is one in which only that
- * stands at cwd, and all else is as it is outside.
- *
- * They are made before the first harness, kept while harnesses come and go, so that they and the tools are always in the
- * same ones, made anew with the next harness when the directories have changed or the kernel has ended them, and released
- * when the session is closed.
+ * They are made before the first harness, and again with a later one if what they depend on has changed or the kernel has
+ * ended them; they are released when the session is closed.
  */
 #pragma once
 

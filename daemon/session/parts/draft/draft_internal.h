@@ -1,22 +1,12 @@
 /*
- * draft_internal.h - a draft of a session: another tree stands for its workspace, the real tree at cwd, until what it
- * changes is applied.
- *
- * Two ways. An overlay at cwd itself, in the mount namespace of all that runs for the session: nothing has another path.
- * It is mounted in the daemon's state directory, where acpd-unpack reads it, and bound into that namespace
- * (harness/session_spaces.h). Only root can have it. Else a copy in the session's home, which is its working directory
- * then; what asks for the real path reaches the real tree.
+ * draft_internal.h - a draft of a session: another tree replaces its workspace, the real tree at cwd, until what it
+ * changes is applied (draft_queue.c, draft_ops.c). The tree is an overlay at cwd, which only root can mount (draft_view.c),
+ * or a copy in the session's home, which is its working directory then.
  *
  *	<state>/drafts/<sessionId>/base		the record of the real tree (unpack/draft/draft_base.h)
  *	                          /layers/<n>/	upper and work of an overlay of generation n; root's alone
  *	                          /at/view		where it is mounted; who is in the session's group passes through
  *	<home>/draft				a copy
- *
- * What is asked of a draft waits in a queue (struct draft_op), one after the other; each claims the tree first
- * (workspaces.h), so that no other job is half-way. Switching and applying wait until no harness runs, and while they are
- * in the queue no turn begins (session_next.h). An apply of an overlay begins a new generation: what it showed is beneath
- * it now, so it begins anew, empty. All of it holds over a kill -9: the journal's "session" record says what there is, the
- * base says which generation.
  */
 #pragma once
 

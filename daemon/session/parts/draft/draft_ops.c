@@ -1,4 +1,11 @@
-/* draft_ops.c - what each thing that is asked of a draft does: switch it on or off, show what it changes, apply that. */
+/*
+ * draft_ops.c - the operations on a draft: switch it on or off, report what it changes, apply that.
+ *
+ * A draft survives a kill of the daemon at any point. The journal's "session" record says whether there is one and which
+ * kind, and is flushed before anything relies on it. The base, which acpd-unpack writes, has the generation: an apply
+ * starts a new one. An overlay's layer is empty then, since the changes are in the lower tree. So after an apply that was
+ * killed the generation says whether it was finished or undone, whatever its program reported.
+ */
 #include "session/parts/draft/draft_ops.h"
 
 #include "base/limits.h"
@@ -96,6 +103,7 @@ static bool lies_in(const char *path, const char *dir)
 /* What the daemon writes there would be in the draft. */
 static int check_place(const struct session *s, struct err *e)
 {
+	/* Resolved: either may lead through links. */
 	_cleanup_(freep) char *cwd = realpath(s->cwd, NULL);
 	_cleanup_(freep) char *state = realpath(s->store->state_dir, NULL);
 
@@ -159,6 +167,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, bool fail
 		draft_remove(s);
 		return -EIO;
 	}
+	/* The next harness gets namespaces with the draft in them. */
 	session_spaces_close(s);
 	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
@@ -191,6 +200,7 @@ static int finish_off(struct draft_op *op)
 
 	session_spaces_close(s);
 	draft_set(s, DRAFT_OFF, NULL);
+	/* Before the files go: a record of a draft without files would be one that cannot be read. */
 	note_record(s);
 	draft_remove(s);
 	note_draft_event(s, "draft_off", SLICE_NONE);
@@ -267,6 +277,7 @@ static int begin_apply(struct draft_op *op, struct err *e)
 		r = workspaces_begin(&s->store->workspaces, &s->user, s->cwd, base, e);
 	if (r < 0)
 		return r;
+	/* The namespaces have the mount of this generation bound into them, and an apply ends the generation. */
 	session_spaces_close(s);
 	op->generation = draft_head_read(s).generation;
 	draft_op_put_job(op, &w, true);
@@ -345,6 +356,7 @@ const struct draft_op_kind draft_op_mount = { "mount", true, begin_mount, NULL }
 
 /* --- what is asked ---------------------------------------------------------------------------------------------- */
 
+/* For operations that wait until no harness runs: refused at once where that could take a whole turn. */
 static int check_idle(const struct session *s, struct err *e)
 {
 	if (s->state != SESSION_OPEN || s->store->stopping)

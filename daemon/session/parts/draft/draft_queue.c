@@ -1,4 +1,13 @@
-/* draft_queue.c - what is asked of a draft, one after the other. */
+/*
+ * draft_queue.c - the queue of operations on a draft.
+ *
+ * Operations run sequentially. The first claims the tree (workspaces.h), so that no other job on it is half done; then it
+ * begins, and usually runs acpd-unpack. An exclusive one waits until no harness runs, and while one is queued no turn starts
+ * (session_draft_due, session_next.c).
+ *
+ * An operation ends exactly once, in op_end: with an answer for a request (done), or with an effect on whoever needed the
+ * draft (enum draft_waiter). A request gets errors; a draft that the daemon started on its own reports them as an event.
+ */
 #include "session/parts/draft/draft_ops.h"
 
 #include "base/log.h"
@@ -22,7 +31,8 @@ bool session_draft_busy(const struct session *s)
 	return first_op(s) != NULL;
 }
 
-/* Somebody is about to be given a harness. */
+/* A harness is about to start, and would see the real tree: a restart, a close and an apply unmount
+ * the overlay. */
 static bool needs_mount(const struct session *s)
 {
 	return draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted &&
@@ -125,6 +135,7 @@ static void op_end(struct draft_op *op, const struct err *failed)
 	if (failed)
 		log_warn("session", "draft", "session", s->id, "what", op->kind->name, "reason",
 			 failed->reason, "text", failed->msg);
+	/* done may read the session, but the tree is free for the next claim only after op_free. */
 	if (op->done)
 		op->done(op->ctx, buf_slice(&b), failed);
 	op_free(op);
@@ -144,6 +155,7 @@ static void on_ended(struct inspection *run, struct slice report, const struct e
 
 	op->runs = false;
 	op->torn = helper_job_torn(run->helper);
+	/* The operation may start another run in the same place: the helper of this one is freed after that. */
 	list_del(&run->link);
 	r = op->kind->ended(op, report, failed != NULL, &e);
 	if (r <= 0) {
@@ -157,6 +169,7 @@ int draft_op_run(struct draft_op *op, const char *verb, struct buf *job, struct 
 	struct inspection before = op->run;
 	int r = inspection_start(&op->run, op->s, verb, buf_slice(job), on_ended, e);
 
+	/* An apply that was killed runs a second job, to recover. */
 	if (r < 0)
 		op->run = before;
 	else if (before.helper)
@@ -171,6 +184,7 @@ int draft_op_refuse_closing(struct err *e)
 		       "the session is being closed");
 }
 
+/* The claim can be granted long after it was requested: the session may be closing by now. */
 static void on_claimed(void *ctx)
 {
 	struct draft_op *op = ctx;
@@ -205,7 +219,7 @@ void session_draft_abort(struct session *s)
 
 	draft_op_refuse_closing(&e);
 	list_each(op, &draft_of(s)->ops, struct draft_op, link) {
-		if (op->runs)
+		if (op->runs) /* inspections_abort ends its job, which ends the operation */
 			continue;
 		op->waiter = DRAFT_NOBODY;
 		op_end(op, &e);

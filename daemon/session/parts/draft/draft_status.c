@@ -46,6 +46,7 @@ static void load_draft_record(struct session *s, struct slice record)
 
 	_cleanup_(freep) char *missing = NULL;
 
+	/* Later records replace earlier ones whole: one without a draft ends it. */
 	draft_set(s, DRAFT_OFF, NULL);
 	if (v.type != J_OBJECT)
 		return;
@@ -55,6 +56,7 @@ static void load_draft_record(struct session *s, struct slice record)
 			draft_set(s, (enum draft_how)i, missing);
 }
 
+/* For what would change the real tree beneath the draft. */
 static int refuse_draft(const struct session *s, const char *what, struct err *e)
 {
 	if (!session_draft_on(s))

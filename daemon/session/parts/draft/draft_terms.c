@@ -1,3 +1,8 @@
+/*
+ * draft_terms.c - decodes _meta.acpd.draftAfter, and stores it in the journal's "session" record.
+ *
+ * A client's value out of range is refused; one in a record is reduced to the limit of this daemon.
+ */
 #include "session/parts/draft/draft_terms.h"
 
 #include "base/limits.h"

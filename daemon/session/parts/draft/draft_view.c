@@ -1,6 +1,9 @@
 /*
  * draft_view.c - the paths, layers and mounts of a draft.
  *
+ * An overlay leaves every path as it is. Without root there is a copy in the session's home instead, which becomes the working
+ * directory; a process that uses the path of cwd itself then still reaches the real tree.
+ *
  * An overlay is mounted below <state>/drafts/<id>/at, where acpd-unpack reads it, and later bound
  * into the session's mount namespace. `at` is made a private mount first, so that the overlay does
  * not propagate to other namespaces. Each generation has its own upper and work directory: after an
@@ -80,7 +83,8 @@ void draft_set(struct session *s, enum draft_how how, const char *missing)
 
 	draft_of(s)->how = how;
 	xstrset(&draft_of(s)->copy, copy);
-	s->workdir = draft_of(s)->copy;
+	s->workdir = draft_of(s)->copy; /* borrowed; NULL: cwd */
+	/* It may be the text that is here already. */
 	if (missing != draft_of(s)->missing)
 		xstrset(&draft_of(s)->missing, missing);
 }
@@ -104,6 +108,7 @@ struct draft_head draft_head_read(const struct session *s)
 	return draft_head_take(&text, &ret) ? ret : (struct draft_head){ 0 };
 }
 
+/* 0711 and 0710: members of the session's group pass through to the view, and can list nothing on the way. */
 int draft_make_dir(const struct session *s)
 {
 	_cleanup_(freep) char *all = drafts_dir(s->store), *dir = draft_dir(s);
@@ -198,6 +203,7 @@ static int mount_over(struct session *s, const char *layer, struct err *e)
 	if (r < 0)
 		return err_set(e, r, 0, "", "the directories of an overlay cannot be made: %s",
 			       strerror(-r));
+	/* Best effort: where it fails, the overlay works, and other namespaces see it. */
 	make_private(s);
 	return overlay_mount(&(struct overlay_spec){ lower, upper, work, view }, e);
 }
@@ -217,6 +223,7 @@ int draft_mount(struct session *s, uint64_t generation, struct err *e)
 
 	if (draft_of(s)->mounted && draft_of(s)->generation == generation)
 		return 0;
+	/* A mount of another generation shows that generation's upper layer. */
 	draft_unmount(s);
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, 0, "", "the daemon is not root");
@@ -224,7 +231,8 @@ int draft_mount(struct session *s, uint64_t generation, struct err *e)
 	layer = file_join(layers, name);
 	drop_layers(s, layers, name);
 	r = mount_over(s, layer, e);
-	draft_of(s)->mounted = true; /* as far as it came */
+	/* Also after a failure: a private mount at `at` may be left, which draft_unmount takes away. */
+	draft_of(s)->mounted = true;
 	if (r < 0)
 		draft_unmount(s);
 	draft_of(s)->generation = generation;
@@ -275,6 +283,7 @@ int session_tree_open(struct session *s, char **ret, struct err *e)
 {
 	struct err why;
 
+	/* Another job may be changing the base, and with it the generation, whose layer a mount keeps and no other. */
 	*ret = NULL;
 	if (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted) {
 		if (workspaces_claimed(&s->store->workspaces, s->cwd))

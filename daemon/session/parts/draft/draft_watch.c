@@ -1,5 +1,11 @@
-/* draft_watch.c - what a draft has to do with turns: failures after which one begins by itself, how much there is in it, and
- * that there is something to be looked at. */
+/*
+ * draft_watch.c - what turns have to do with a draft: failures after which one begins on its own, its size, and the webhook
+ * that it has changes.
+ *
+ * While a turn is in its harness, the size is measured every DRAFT_MEASURE_MS, by acpd-unpack. Above --draft-max the turn
+ * fails and its harness is stopped, and no other turn starts. So a draft can exceed the limit by what is written between two
+ * measurements: it is not a quota.
+ */
 #include "session/parts/draft/draft_ops.h"
 
 #include "base/limits.h"
@@ -28,6 +34,7 @@ static void begin_after(struct session *s, const char *why)
 	op->why = why;
 }
 
+/* Failures in a row, so a success starts again. most 0: the session did not ask for it. */
 static void count_draft_failures(struct session *s, bool failed, int64_t *have, int64_t most,
 				 const char *why)
 {
@@ -66,7 +73,7 @@ static void refuse_large_draft(const struct session *s, struct err *e)
 		(unsigned long long)store_draft_of(s->store)->max);
 }
 
-/* Its processes would go on writing. */
+/* Fails the turn and kills the harness: its processes would go on writing. */
 static void stop_turn(struct session *s)
 {
 	struct err e;
@@ -84,6 +91,7 @@ static void on_draft_measured(struct inspection *run, struct slice report, const
 	struct session *s = run->session;
 
 	draft_of(s)->use.measuring = false;
+	/* The size that was measured last stays valid. */
 	if (failed)
 		log_warn("session", "a draft could not be measured", "session", s->id, "reason",
 			 failed->reason, "text", failed->msg);
@@ -168,6 +176,7 @@ void session_draft_note_turn(struct session *s, struct session_turn *t)
 	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;
 	measure_draft(s);
+	/* Only for a receiver: the report costs a run of acpd-unpack over the whole draft. */
 	if (!outbox_wants(s->store->outbox, WEBHOOK_DRAFT_READY))
 		return;
 	draft_op_add(s, &draft_op_ready, NULL, NULL)->turn = t->no;

@@ -1,4 +1,9 @@
-/* mcp_servers.c - a session's side of mcp_servers.h. */
+/*
+ * mcp_servers.c - the session's side of mcp_servers.h: calls to the layer that serves MCP servers, and what that layer reads.
+ *
+ * tools/relay stands above this layer and registers its functions (store_set_mcp_servers). Without it
+ * the harness gets the client's list of servers as it is.
+ */
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
@@ -24,7 +29,7 @@ void mcp_servers_set_handle(struct session *s, void *own)
 	mcp_of(s)->handle = own;
 }
 
-/* And for a human who is asked before it. */
+/* The longest call that the policy allows, at least MCP_CALL_MS, and the time for a human who is asked before it. */
 void mcp_servers_set_call_ms(struct session *s, int64_t ms)
 {
 	mcp_of(s)->call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
@@ -81,6 +86,7 @@ int mcp_servers_open(struct session *s, struct err *e)
 
 	if (r < 0)
 		return r;
+	/* A provider that serves nothing gives the harness nothing, not the client's list. */
 	free(mcp_of(s)->given);
 	mcp_of(s)->given = buf_len(&b) ? xstrndup(b.data, b.len) :
 			   ops	       ? NULL :
@@ -145,6 +151,7 @@ static void configure_mcp(struct session_store *st, const struct store_config *c
 	store_mcp_of(st)->hold = cfg->mcp_hold;
 }
 
+/* Borrowed until the next mcp_servers_open: that is before the next harness. */
 static void put_servers(const struct session *s, struct harness_request *r)
 {
 	r->of.mcp_servers = slice_of(mcp_of(s)->given);

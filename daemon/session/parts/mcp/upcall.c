@@ -1,4 +1,17 @@
-/* upcall.c - MCP requests to the client: which connection has them, once more to the next, and how they end. */
+/*
+ * upcall.c - MCP requests to the client: which connection has them, when they are sent again, and how they end.
+ *
+ * A port exists before session/new, load or resume is answered, since a harness lists its tools while it starts. The newest
+ * port gets new calls. An older one that is still connected keeps its calls, because its client works on them; it is closed
+ * when the last of them ends.
+ *
+ * A call keeps its requestId. If the connection that has it disconnects, it is unknown whether the client carried it out. The
+ * next port gets it once more, with the same id and marked as reissued, only if that is harmless: the caller says that it is
+ * repeatable, or both clients store answers by requestId. Otherwise, or if that port disconnects too, the call ends with
+ * TOOL_CALL_LOST and an event. A call that no client has had waits --mcp-hold for a port, then ends with NO_DRIVER.
+ *
+ * Ends that the daemon decides are reported from the loop (UP_ENDING), so upcall_new never calls back.
+ */
 #include "session/parts/mcp/upcall.h"
 
 #include "base/os/file.h"
@@ -156,6 +169,7 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	c->state = UP_SENT;
 	c->port = p;
 	c->kept = p->keeps_answers;
+	/* First: send writes the call, and one that is sent again is marked by this number. */
 	c->sent++;
 	if (!p->ops->send(p->ctx, c)) {
 		c->sent--;
@@ -163,7 +177,8 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	}
 }
 
-/* p NULL: the next port that comes. */
+/* Once, or a second time where that does no harm. p NULL: the next port is not known yet, and the call
+ * waits for it. */
 static bool may_send(const struct upcall *c, const struct port *p)
 {
 	if (!c->sent || (c->sent == 1 && c->repeatable))
@@ -242,6 +257,7 @@ void upcall_cancel(struct upcall *c)
 	if (p)
 		p->ops->cancel(p->ctx, c);
 	upcall_free(c);
+	/* This may have been the last call that an old port stayed open for. */
 	if (p)
 		close_if_idle(p);
 }
@@ -258,7 +274,7 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct port *p = c->port;
 
-	/* first: the callback may end the port */
+	/* Before the call ends: its callback may end the port. */
 	c->port = NULL;
 	close_if_idle(p);
 	if (inner.type == J_OBJECT) {
@@ -298,6 +314,7 @@ void port_detach(struct port *p)
 
 	if (!s)
 		return;
+	/* Off the list first, so that newest_port does not find it again. */
 	list_del(&p->link);
 	p->session = NULL;
 	list_each(c, &mcp_of(s)->upcalls, struct upcall, link)

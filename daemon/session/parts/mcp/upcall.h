@@ -2,17 +2,8 @@
  * upcall.h - MCP requests of a session's servers of type "acp", on their way to the client that declared them
  * ("mcp/message").
  *
- * A port is one connection's readiness to take them for one session. It is there from the moment session/new, load or
- * resume is accepted, before that is answered: a harness lists its tools while it starts. The newest port takes what
- * comes; an older one that is still connected keeps what it was given, because its client is at work on it.
- *
- * A call keeps its requestId for life. If the connection that has it goes away, nobody knows whether it was carried
- * out. It is given once more, with the same id and marked as such, to the next port, if that can do no harm: its caller
- * says that it may be repeated, or both clients have said that they keep answers by requestId. Else, or if that one
- * goes as well, it ends with TOOL_CALL_LOST at once, and the session's events tell. A call that nobody has had waits
- * for a port, and ends with NO_DRIVER if none comes within --mcp-hold.
- *
- * Payloads are raw text. All callbacks come from the loop, never from inside upcall_new.
+ * A port is the readiness of one connection to receive them for one session, from the moment session/new, load or resume is
+ * accepted. Payloads are raw text. All callbacks come from the loop, never from inside upcall_new.
  */
 #pragma once
 
