@@ -81,7 +81,7 @@ struct limit_args {
 	int64_t memory, pids, cpu_weight;
 };
 
-/* Their upper bounds are the daemon's settings: session_limits_check. */
+/* Their upper bounds are the daemon's settings: session_limits.c. */
 static const struct jfield limit_fields[] = {
 	JF_INT(struct limit_args, memory, "memoryBytes", 0, LIMIT_MEMORY_MIN, INT64_MAX),
 	JF_INT(struct limit_args, pids, "pids", 0, LIMIT_PIDS_MIN, INT64_MAX),

@@ -110,8 +110,6 @@ void question_note_answer(const struct session_question *a, struct slice answer,
 const char *answered_by_word(enum answered_by by);
 /* False: it is no such word. */
 bool answered_by_find(struct jval word, enum answered_by *ret);
-/* Returns whether a client has answered, itself or for a human. */
-bool answered_by_client(enum answered_by by);
 /* Name of the member that holds the detail; NULL: there is none. */
 const char *answered_by_detail(enum answered_by by);
 /* It is an answer to this question: one of its options, or an action. */

@@ -153,7 +153,7 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 	if (s->turn.current)
 		question_note_answer(a, answer, by, detail);
 	/* The event has what the client chose; the harness may get less, where the daemon keeps a rule itself. */
-	if (answered_by_client(by))
+	if (by == BY_CLIENT || by == BY_HUMAN)
 		answer = rules_take_answer(a, answer, &told);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);

@@ -37,11 +37,6 @@ bool answered_by_find(struct jval word, enum answered_by *ret)
 	return false;
 }
 
-bool answered_by_client(enum answered_by by)
-{
-	return by == BY_CLIENT || by == BY_HUMAN;
-}
-
 const char *answered_by_detail(enum answered_by by)
 {
 	return rows[by].detail;

@@ -51,15 +51,14 @@ static int check_limit_max(uint64_t asked, uint64_t max, const char *field, stru
 					(unsigned long long)max);
 }
 
-int session_limits_check(const struct session_store *st, const struct setup_params *p,
-			 struct err *e)
+static int check_setup_limits(const struct setup_request *r, struct err *e)
 {
-	int r = check_limit_max(p->limits.memory, store_limits_of(st)->max.memory,
-				"_meta.acpd.limits.memoryBytes", e);
+	const struct group_limits *asked = &r->params->limits,
+				  *max = &store_limits_of(r->store)->max;
+	int ret = check_limit_max(asked->memory, max->memory, "_meta.acpd.limits.memoryBytes", e);
 
-	return r == 0 ? check_limit_max(p->limits.pids, store_limits_of(st)->max.pids,
-					"_meta.acpd.limits.pids", e) :
-			r;
+	return ret == 0 ? check_limit_max(asked->pids, max->pids, "_meta.acpd.limits.pids", e) :
+			  ret;
 }
 
 struct proc_group *session_limits_group(struct session *s)
@@ -199,11 +198,6 @@ static int open_limits(struct session *s, struct err *e _unused_)
 static void put_limits_bounds(const struct session *s, struct proc_bounds *b)
 {
 	b->group = s->harness.group;
-}
-
-static int check_setup_limits(const struct setup_request *r, struct err *e)
-{
-	return session_limits_check(r->store, r->params, e);
 }
 
 const struct session_part limits_part = {

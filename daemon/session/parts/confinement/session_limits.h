@@ -11,9 +11,6 @@
 #include "session/core/harness/setup.h"
 #include "session/core/session.h"
 
-/* Whether a session of this store can be given p. FIELD_OUT_OF_RANGE. */
-int session_limits_check(const struct session_store *st, const struct setup_params *p,
-			 struct err *e);
 /* What holds for it: what it was given, within what the operator allows. */
 struct group_limits session_limits_of(const struct session *s);
 /* The session's group, made when first asked for. */

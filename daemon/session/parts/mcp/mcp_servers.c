@@ -78,7 +78,8 @@ void session_note_lifecycle(struct session *s, struct slice members)
 	event_note(s, EVENT_LIFECYCLE, members);
 }
 
-int mcp_servers_open(struct session *s, struct err *e)
+/* What the harness is to be given, to mcp_of(s)->given; no harness may start if it fails. */
+static int open_mcp_servers(struct session *s, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	const struct mcp_servers_ops *ops = store_mcp_of(s->store)->ops;
@@ -94,13 +95,13 @@ int mcp_servers_open(struct session *s, struct err *e)
 	return 0;
 }
 
-void mcp_servers_close(struct session *s)
+static void close_mcp_servers(struct session *s)
 {
 	if (store_mcp_of(s->store)->ops)
 		store_mcp_of(s->store)->ops->close(store_mcp_of(s->store)->ctx, s);
 }
 
-void mcp_servers_forget(struct session *s)
+static void forget_mcp_servers(struct session *s)
 {
 	if (store_mcp_of(s->store)->ops)
 		store_mcp_of(s->store)->ops->forget(store_mcp_of(s->store)->ctx, s);
@@ -151,7 +152,7 @@ static void configure_mcp(struct session_store *st, const struct store_config *c
 	store_mcp_of(st)->hold = cfg->mcp_hold;
 }
 
-/* Borrowed until the next mcp_servers_open: that is before the next harness. */
+/* Borrowed until the next open_mcp_servers: that is before the next harness. */
 static void put_servers(const struct session *s, struct harness_request *r)
 {
 	r->of.mcp_servers = slice_of(mcp_of(s)->given);
@@ -163,16 +164,16 @@ const struct session_part mcp_part = {
 	.size = sizeof(struct session_mcp),
 	.create = create_mcp,
 	.put_status = put_mcp_status,
-	.shut = mcp_servers_forget,
+	.shut = forget_mcp_servers,
 	.drop = upcall_ports_drop,
 	.free = free_mcp,
-	.stop = mcp_servers_forget,
+	.stop = forget_mcp_servers,
 	.store_size = sizeof(struct store_mcp),
 	.store_configure = configure_mcp,
 	.holds_harness = has_upcalls,
 	.put_work = put_upcalls_work,
-	.connect = mcp_servers_open,
-	.disconnect = mcp_servers_close,
+	.connect = open_mcp_servers,
+	.disconnect = close_mcp_servers,
 	.put_request = put_servers,
-	.stop_helpers = mcp_servers_forget,
+	.stop_helpers = forget_mcp_servers,
 };

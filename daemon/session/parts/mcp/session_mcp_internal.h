@@ -46,9 +46,5 @@ static inline struct store_mcp *store_mcp_of(const struct session_store *st)
 void upcall_ports_drop(struct session *s);
 
 /* mcp_servers.c */
-/* What the harness is to be given, to mcp_of(s)->given; nothing may be started if it fails. */
-int mcp_servers_open(struct session *s, struct err *e);
 /* Without anybody who serves: all NULL. */
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e);
-void mcp_servers_close(struct session *s);
-void mcp_servers_forget(struct session *s);
