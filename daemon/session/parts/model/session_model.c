@@ -83,8 +83,9 @@ static void allow_paths(struct session *s)
 		model_listener_allow(model_of(s)->listener, s->setup.gateway.paths);
 }
 
-/* The listener first: its end ends the calls, and call_record_close requires that none is open. */
-void session_model_close(struct session *s)
+/* The harness is gone, or could not be started. The listener first: its end ends the calls, and call_record_close requires
+ * that none is open. */
+static void session_model_close(struct session *s)
 {
 	model_of(s)->listener = model_listener_free(model_of(s)->listener);
 	call_record_close(s);
@@ -97,8 +98,9 @@ bool session_metered(const struct session *s)
 	return s->setup.provider && s->setup.gateway.via != PROVIDER_ENVIRONMENT;
 }
 
-const struct harness_provider *session_model_provider(const struct session *s,
-						      struct harness_provider *ret)
+/* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
+static const struct harness_provider *session_model_provider(const struct session *s,
+							     struct harness_provider *ret)
 {
 	if (!s->setup.provider)
 		return NULL;

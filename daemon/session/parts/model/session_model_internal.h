@@ -53,17 +53,12 @@ static inline struct store_model *store_model_of(const struct session_store *st)
 /* session_model.c */
 /* Before the harness starts. */
 int session_model_open(struct session *s, struct err *e);
-/* It is gone, or could not be started. */
-void session_model_close(struct session *s);
 /* FETCH_UNAVAILABLE, MEMORY_LOCK_REFUSED: the daemon cannot make calls in the way that the provider says. keyed: with a
  * key. */
 int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
 			    const char *field, struct err *e);
 /* Its model calls pass the daemon, which reads what they use. */
 bool session_metered(const struct session *s);
-/* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
-const struct harness_provider *session_model_provider(const struct session *s,
-						      struct harness_provider *ret);
 
 /* provider_change.c */
 /* A key of a provider stands in the environment of the harness, whoever put it there. */

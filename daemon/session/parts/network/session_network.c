@@ -72,7 +72,8 @@ static enum network_wall wall_for(const struct session_store *st, enum confine_l
 	return walls_users(st, level) ? WALL_NFT : WALL_NAMESPACE;
 }
 
-enum network_wall session_wall(const struct session *s)
+/* The wall that its level and rules ask for. */
+static enum network_wall session_wall(const struct session *s)
 {
 	return wall_for(s->store, session_level(s), egress_rules_mode(session_rules(s)));
 }
@@ -141,8 +142,9 @@ static int check_wall(const struct session_store *st, enum egress_mode mode,
 	return wall == WALL_NAMESPACE && netns_try(&why) < 0 ? network_unsupported(&why, e) : 0;
 }
 
-int session_network_check(const struct session_store *st, const struct setup *have,
-			  const struct setup_params *p, struct err *e)
+/* Whether a session with this setup (NULL: none yet) can be given p. */
+static int session_network_check(const struct session_store *st, const struct setup *have,
+				 const struct setup_params *p, struct err *e)
 {
 	const struct egress_rules *said = have ? have->network : NULL;
 	struct egress_rules *asked = NULL;
@@ -262,14 +264,17 @@ static int stand_behind(struct session *s, enum network_wall wall, struct err *e
 	return r;
 }
 
-int session_network_open(struct session *s, struct err *e)
+/* Before anything is started: what its rules ask for. */
+static int session_network_open(struct session *s, struct err *e)
 {
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
 		return 0;
 	return stand_behind(s, session_wall(s), e);
 }
 
-int session_network_wall(struct session *s, struct err *e)
+/* After session_network_open, and once its listeners are known: 0: the wall stands; 1: harness_walled is called when it
+ * does. */
+static int session_network_wall(struct session *s, struct err *e)
 {
 	int r = network_nft_hold(s, e);
 

@@ -74,16 +74,6 @@ static inline struct store_network *store_network_of(const struct session_store 
 }
 /* The rules in force; never NULL. */
 const struct egress_rules *session_rules(const struct session *s);
-/* The wall that its level and rules ask for. */
-enum network_wall session_wall(const struct session *s);
-/* Whether a session with this setup (NULL: none yet) can be given p. */
-int session_network_check(const struct session_store *st, const struct setup *have,
-			  const struct setup_params *p, struct err *e);
-/* Before anything is started: what its rules ask for. */
-int session_network_open(struct session *s, struct err *e);
-/* After session_network_open, and once its listeners are known: 0: the wall stands; 1: harness_walled is called when it
- * does. */
-int session_network_wall(struct session *s, struct err *e);
 /* Variables by which programs find the proxy; nothing without one. */
 void session_network_env(const struct session *s, struct harness_plan *plan);
 

@@ -154,6 +154,12 @@ static struct known_program *next_unasked(struct programs *all)
 	return NULL;
 }
 
+static void programs_forget(struct programs_ask *ask)
+{
+	if (ask->link.next)
+		list_del(&ask->link);
+}
+
 /* Each is forgotten before its call, which may ask again. */
 static void programs_answer_all(struct programs *all)
 {
@@ -195,12 +201,6 @@ void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void 
 	loop_defer(p->loop, &p->task, programs_run_next, p);
 }
 
-void programs_forget(struct programs_ask *ask)
-{
-	if (ask->link.next)
-		list_del(&ask->link);
-}
-
 /* --- life ------------------------------------------------------------------------------------------------------------ */
 
 struct programs *programs_new(struct loop *loop, struct proc_host *procs,
@@ -221,13 +221,6 @@ struct programs *programs_new(struct loop *loop, struct proc_host *procs,
 		p->all[i].fact.pin = harness_pin_of(&c->harnesses->defs[i]);
 	}
 	return p;
-}
-
-void programs_stop(struct programs *p)
-{
-	p->stopped = true;
-	if (p->run)
-		version_run_kill(p->run);
 }
 
 struct programs *programs_free(struct programs *p)
@@ -335,11 +328,16 @@ struct programs *store_programs(struct session_store *st)
 	return p->known;
 }
 
-/* Kills what runs. Callers that still wait get an answer from programs_free. */
+/* Kills what runs, and runs nothing more. Callers that still wait get an answer from programs_free. */
 static void stop_programs(struct session_store *st)
 {
-	if (store_programs_of(st)->known)
-		programs_stop(store_programs_of(st)->known);
+	struct programs *p = store_programs_of(st)->known;
+
+	if (!p)
+		return;
+	p->stopped = true;
+	if (p->run)
+		version_run_kill(p->run);
 }
 
 static void free_programs(struct session_store *st)

@@ -10,7 +10,7 @@
  * A program is looked for in PREFIX/ID/bin, where `acpd harness install` puts it, then in the PATH. The same rule holds
  * for the harness of a session (paths_find_program).
  *
- * programs_ask answers from the loop, never from within the call of it; who asked may programs_forget before that.
+ * programs_ask answers from the loop, never from within the call of it.
  */
 #pragma once
 
@@ -50,13 +50,10 @@ struct programs_ask {
 
 struct programs *programs_new(struct loop *loop, struct proc_host *procs,
 			      const struct programs_config *c);
-/* No child of it may be left: programs_stop, and the end of all children. Who still asks gets what is known. */
+/* No child of it may be left. Callers that still wait get what is known. */
 struct programs *programs_free(struct programs *p);
-/* Kills what runs, and runs nothing more. */
-void programs_stop(struct programs *p);
 /* fn once the facts are there. */
 void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void *ctx), void *ctx);
-void programs_forget(struct programs_ask *ask);
 size_t programs_count(const struct programs *p);
 const struct program_fact *programs_at(const struct programs *p, size_t i);
 

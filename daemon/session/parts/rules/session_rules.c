@@ -56,7 +56,8 @@ struct mcp_policy *session_rules_mcp(const struct session *s)
 	return p;
 }
 
-unsigned session_rules_need(const struct session *s)
+/* enum harness_rules, for the harness. */
+static unsigned session_rules_need(const struct session *s)
 {
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 

@@ -40,8 +40,6 @@ bool rules_take_question(struct session_question *a, const struct harness_ask *i
 struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b);
 /* Member "policy": where each of its rules is enforced. */
 void session_put_rules(struct jw *w, const struct session *s);
-/* enum harness_rules, for the harness. */
-unsigned session_rules_need(const struct session *s);
 
 /* Every server that the harness was given passes the daemon. */
 bool session_rules_gated(const struct session *s);

@@ -39,7 +39,8 @@ static const char *parent_now(const struct session *s, const struct trace_contex
 		       t->parent;
 }
 
-void session_trace_env(const struct session *s, struct harness_plan *plan)
+/* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
+static void session_trace_env(const struct session *s, struct harness_plan *plan)
 {
 	const struct trace_context *t = trace_context_now(s);
 	char parent[TRACEPARENT_SIZE];
@@ -78,7 +79,8 @@ void session_trace_put(const struct session *s, const struct relay_span *span, s
 	put_if_absent(&w, have, "requestId", t->trace.request_id);
 }
 
-struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
+/* _meta for the harness: the prompt's, with the turn's span as the parent. Borrowed, from t or b. */
+static struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
 {
 	char parent[TRACEPARENT_SIZE];
 	struct jw w = JW(b);

@@ -42,11 +42,6 @@ static inline struct store_trace *store_trace_of(const struct session_store *st)
 	return st->parts[PART_TRACE];
 }
 
-/* _meta for the harness: the prompt's, with the turn's span as the parent. Borrowed, from t or b. */
-struct slice session_trace_meta(const struct session_turn *t, struct buf *b);
-/* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
-void session_trace_env(const struct session *s, struct harness_plan *plan);
-
 /* --- session_spans.c --- */
 /*
  * The spans of a turn: itself, its model calls, tool calls, questions, checks, and requests that are relayed; and of what is

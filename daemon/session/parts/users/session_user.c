@@ -69,7 +69,8 @@ int store_uid_need(struct session_store *st, const struct uid_need *need, uid_re
 	return uid_lending_need(store_users_of(st)->lending, need, fn, ctx, e);
 }
 
-bool session_user_is_own(const struct session *s)
+/* Not --agent-user, and not the daemon: only sessions have it. */
+static bool session_user_is_own(const struct session *s)
 {
 	return s->user.switched && !agent_user_same(&s->user, &s->store->user);
 }

@@ -30,8 +30,6 @@ static inline struct store_users *store_users_of(const struct session_store *st)
 	return st->parts[PART_USER];
 }
 
-/* Not --agent-user, and not the daemon: only sessions have it. */
-bool session_user_is_own(const struct session *s);
 /* Its uid was given to others; its files have that one. Until then it is nobody's but the daemon's. */
 void session_user_park(struct session *s);
 void session_user_unpark(struct session *s, uid_t uid);

@@ -208,8 +208,11 @@ static int busy(struct err *e)
 		       "the session's workspace is being written already");
 }
 
-int provision_begin(struct session *s, const struct request *r, const char *prefix,
-		    session_set_fn done, void *ctx, struct err *e)
+/* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw
+ * object {workspace?, skills?, instructions?} or the error; the same object is session_provisioned until the next
+ * request. -EBUSY with SESSION_BUSY while another request is being carried out. */
+static int provision_begin(struct session *s, const struct request *r, const char *prefix,
+			   session_set_fn done, void *ctx, struct err *e)
 {
 	_cleanup_(freep) char *skills = NULL,
 			      *seed = workspace_of(s)->seeded ? baseline_dir(s) : NULL,

@@ -77,11 +77,6 @@ const struct err *inspection_cancelled(struct err *e);
 /* Puts what a client asked for into a session's workspace and private home, before its harness is started or while it
  * lives. Until that has ended no harness is started and no turn begins. */
 
-/* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw
- * object {workspace?, skills?, instructions?} or the error; the same object is session_provisioned until the next
- * request. -EBUSY with SESSION_BUSY while another request is being carried out. */
-int provision_begin(struct session *s, const struct request *r, const char *prefix,
-		    session_set_fn done, void *ctx, struct err *e);
 bool provision_busy(const struct session *s);
 /* It is at work, and does not wait for the baseline alone. */
 bool provision_writes(const struct session *s);
