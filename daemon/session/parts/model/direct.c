@@ -13,7 +13,6 @@
 #include "base/os/locked.h"
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 #include "session/parts/model/session_model_internal.h"
 
 #include <stdio.h>

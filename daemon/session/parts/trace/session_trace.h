@@ -13,8 +13,6 @@
 
 struct session;
 struct session_turn;
-struct buf;
-struct harness_plan;
 struct call_report;
 struct check_evidence;
 struct check_spec;

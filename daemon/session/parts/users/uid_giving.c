@@ -8,7 +8,6 @@
  */
 #include "session/parts/users/uid_lending.h"
 
-#include "base/limits.h"
 #include "base/limits_parts.h"
 #include "json/jenc.h"
 #include "session/parts/users/session_user.h"

@@ -10,7 +10,6 @@
 #include "session/parts/users/uid_lending.h"
 
 #include "base/util.h"
-#include "base/clock.h"
 #include "json/jdec.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"

@@ -8,9 +8,7 @@
  */
 #include "session/parts/users/uid_lending.h"
 
-#include "base/limits.h"
 #include "base/limits_parts.h"
-#include "base/os/file.h"
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"

@@ -14,7 +14,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
-#include "json/jstr.h"
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/workspace_internal.h"
 

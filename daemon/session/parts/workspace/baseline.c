@@ -15,7 +15,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
-#include "json/jstr.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/draft/draft_internal.h"
