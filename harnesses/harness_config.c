@@ -8,8 +8,9 @@
  */
 #include "harnesses/registry.h"
 
-#include "base/util.h"
 #include "base/limits.h"
+#include "base/strv.h"
+#include "base/util.h"
 #include "harnesses/acp/quirks.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -222,10 +223,7 @@ static int apply_entry(struct harness_def *d, struct config_entry *en, const cha
 		d->auth_methods = usable_auth_methods(en->auth_methods);
 	}
 	if (r == 0 && en->args.n) {
-		for (char **a = d->args; a && *a; a++)
-			free(*a);
-		free(d->args);
-		d->args = NULL;
+		d->args = strv_free(d->args);
 		r = parse_args(en->args, prefix, &d->args, e);
 	}
 	if (r == 0 && en->env.n)

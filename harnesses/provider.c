@@ -196,8 +196,7 @@ int provider_load(struct slice text, struct harness_provider *ret)
 
 void harness_provider_done(struct harness_provider *p)
 {
-	if (p->given_key)
-		explicit_bzero(p->given_key, strlen(p->given_key));
+	secret_text_wipe(p->given_key);
 	jdec_free(fields, p);
 	memset(p, 0, sizeof(*p));
 }

@@ -131,8 +131,7 @@ static const struct jfield fallback_fields[] = {
 
 static void fallback_free(struct fallback_args *a)
 {
-	if (a->key)
-		explicit_bzero(a->key, strlen(a->key));
+	secret_text_wipe(a->key);
 	jdec_free(fallback_fields, a);
 }
 

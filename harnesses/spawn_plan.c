@@ -70,8 +70,7 @@ const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
 /* Any of these may hold a key. */
 static void plan_text_free(char *text)
 {
-	if (text)
-		explicit_bzero(text, strlen(text));
+	secret_text_wipe(text);
 	free(text);
 }
 

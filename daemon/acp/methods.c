@@ -270,7 +270,8 @@ struct held_request {
 
 static void held_free(struct held_request *h)
 {
-	explicit_bzero(h->params, strlen(h->params)); /* there may be keys */
+	/* there may be keys */
+	secret_text_wipe(h->params);
 	free_each(h->params, h->method, h);
 }
 

@@ -45,8 +45,7 @@ static struct conn_provider *provider_free(struct conn_provider *p)
 {
 	if (!p)
 		return NULL;
-	if (p->headers)
-		explicit_bzero(p->headers, strlen(p->headers));
+	secret_text_wipe(p->headers);
 	free(p->headers);
 	jdec_free(set_fields, p);
 	free(p);

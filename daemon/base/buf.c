@@ -27,6 +27,12 @@ void secret_buf_done(struct buf *b)
 	buf_done(b);
 }
 
+void secret_text_wipe(char *s)
+{
+	if (s)
+		explicit_bzero(s, strlen(s));
+}
+
 static void buf_compact(struct buf *b)
 {
 	if (!b->pos)

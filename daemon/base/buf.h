@@ -40,6 +40,8 @@ static inline void buf_done(struct buf *b)
 
 /* buf_done of a text with secrets, whose bytes are wiped. What the buffer outgrew is not: reserve first. */
 void secret_buf_done(struct buf *b);
+/* Wipes a string that is freed next. Takes NULL. */
+void secret_text_wipe(char *s);
 
 /* Inline: an encoder asks a dozen times per message, and nearly always there is room. */
 static inline int buf_reserve(struct buf *b, size_t more)

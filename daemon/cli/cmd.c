@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jpretty.h"
 #include "json/jstr.h"
@@ -51,8 +50,8 @@ void print_pretty(struct slice json)
 	_cleanup_(freep) char *pretty = jpretty(json);
 
 	printf("%s\n", pretty ? pretty : "{}");
-	if (pretty) /* it may hold a token */
-		secret_wipe(pretty, strlen(pretty));
+	/* it may hold a token */
+	secret_text_wipe(pretty);
 }
 
 int flushed(int code)

@@ -268,8 +268,7 @@ static int check_rule(struct nft_wall *w, const struct nft_hold *self, uid_t uid
 static void hold_fill(struct nft_hold *h, const struct nft_rule *rule, nft_held_fn held, void *ctx)
 {
 	h->network = egress_rules_free(h->network);
-	free(h->ways);
-	h->ways = NULL;
+	free(TAKE_PTR(h->ways));
 	h->nways = 0;
 	if (!nft_wall_is_open(rule->network)) {
 		h->network = egress_rules_copy(rule->network);

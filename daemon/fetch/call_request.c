@@ -103,7 +103,7 @@ static bool add_pair(struct curl_slist **list, const char *name, const char *val
 	if (asprintf(&line, *value ? "%s: %s" : "%s;%s", name, value) < 0)
 		return false;
 	ok = call_request_add(list, line);
-	explicit_bzero(line, strlen(line));
+	secret_text_wipe(line);
 	free(line);
 	return ok;
 }
@@ -146,6 +146,6 @@ struct curl_slist *call_headers(struct slice json, const char *key)
 void call_headers_free(struct curl_slist *list)
 {
 	for (struct curl_slist *l = list; l; l = l->next)
-		explicit_bzero(l->data, strlen(l->data));
+		secret_text_wipe(l->data);
 	curl_slist_free_all(list);
 }

@@ -125,10 +125,8 @@ static void begin_json(struct call_meter *m)
 
 	jpush_begin(&m->json, &ops, m);
 	m->mark_n = 0;
-	for (int i = TEXT_EVENT_TYPE; i < TEXT_MAX; i++) {
-		free(m->text[i]);
-		m->text[i] = NULL;
-	}
+	for (int i = TEXT_EVENT_TYPE; i < TEXT_MAX; i++)
+		free(TAKE_PTR(m->text[i]));
 }
 
 static bool is_done_mark(const struct call_meter *m)

@@ -252,7 +252,7 @@ static void claim_ask_free(struct http_sink *base)
 	loop_timer_cancel(&a->late);
 	claim_request_done(&a->claim);
 	buf_done(&a->body);
-	secret_wipe(a->token, strlen(a->token));
+	secret_text_wipe(a->token);
 	free_each(a->token, a);
 }
 

@@ -244,10 +244,8 @@ static int check_unique(const struct webhook_place *at, const struct webhook_lis
 
 static void wipe(struct given *g)
 {
-	if (g->url)
-		secret_wipe(g->url, strlen(g->url));
-	if (g->secret)
-		secret_wipe(g->secret, strlen(g->secret));
+	secret_text_wipe(g->url);
+	secret_text_wipe(g->secret);
 	jdec_free(fields, g);
 }
 

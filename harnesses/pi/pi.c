@@ -117,10 +117,8 @@ static void on_available_models(void *ctx, uint64_t tag _unused_, const struct r
 
 static void forget_key(struct harness *h)
 {
-	if (h->key)
-		explicit_bzero(h->key, strlen(h->key));
-	free(h->key);
-	h->key = NULL;
+	secret_text_wipe(h->key);
+	free(TAKE_PTR(h->key));
 }
 
 /* Only if the bridge is there: without it the command would be a prompt. Not in the environment, which commands

@@ -84,8 +84,7 @@ static char *relay_remote_header_line(struct slice pair)
 	    jstr_decode(jobj_get(pair, "value"), HOSTED_STRING_MAX, &value) == 0 &&
 	    asprintf(&line, "%s: %s", name, value) < 0)
 		abort();
-	if (value)
-		explicit_bzero(value, strlen(value));
+	secret_text_wipe(value);
 	return line;
 }
 
@@ -113,7 +112,7 @@ static int relay_remote_header_lines(struct slice pairs, char ***ret, struct err
 static void header_lines_free(char ***lines)
 {
 	for (char **line = *lines; line && *line; line++) {
-		explicit_bzero(*line, strlen(*line));
+		secret_text_wipe(*line);
 		free(*line);
 	}
 	free(*lines);

@@ -7,7 +7,6 @@
 #include "cli/control/reach_daemon.h"
 
 #include "base/clock.h"
-#include "digest/digest.h"
 #include "json/jenc.h"
 
 #include <stdio.h>
@@ -72,7 +71,7 @@ int cmd_tokens_mint(const struct config *c)
 		print_pretty(buf_slice(&result));
 	else
 		printf("%s\n", token);
-	secret_wipe(token, strlen(token));
+	secret_text_wipe(token);
 	return EXIT_DONE;
 }
 

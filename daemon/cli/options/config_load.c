@@ -346,8 +346,7 @@ void config_done(struct config *c)
 		if (option_is_text(&option_rows[i])) {
 			char **s = option_slot(c, &option_rows[i]);
 
-			free(*s);
-			*s = NULL;
+			free(TAKE_PTR(*s));
 		}
 }
 

@@ -92,8 +92,7 @@ void handover_done(struct handover *h)
 {
 	if (h->text)
 		secret_wipe(h->text, h->n);
-	free(h->text);
-	h->text = NULL;
+	free(TAKE_PTR(h->text));
 	h->claim = SLICE_NONE;
 }
 

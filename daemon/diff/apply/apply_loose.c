@@ -159,8 +159,7 @@ int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e)
 		return k;
 	*r = from;
 	f->nhunks = 0;
-	free(f->hunks);
-	f->hunks = NULL;
+	free(TAKE_PTR(f->hunks));
 	f->insertions = f->deletions = 0;
 	return hunks_count(r, f, e);
 }

@@ -58,8 +58,7 @@ int fetch_headers_next(struct fetch_headers *h)
 void fetch_headers_done(struct fetch_headers *h)
 {
 	free(TAKE_PTR(h->name));
-	if (h->value)
-		explicit_bzero(h->value, strlen(h->value));
+	secret_text_wipe(h->value);
 	free(TAKE_PTR(h->value));
 }
 

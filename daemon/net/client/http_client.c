@@ -15,7 +15,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
-#include "digest/digest.h"
 #include "http/request_parts.h"
 
 #include <errno.h>
@@ -90,8 +89,7 @@ struct http_client *http_client_free(struct http_client *c)
 		return NULL;
 	closep(&c->fd);
 	buf_done(&c->in);
-	if (c->authorization)
-		secret_wipe(c->authorization, strlen(c->authorization));
+	secret_text_wipe(c->authorization);
 	free_each(c->authorization, c->host, c->port, c->socket, c);
 	return NULL;
 }

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "digest/digest.h"
 
 #include <errno.h>
 #include <libwebsockets.h>
@@ -263,8 +262,7 @@ struct ws_client *ws_client_free(struct ws_client *w)
 		free(m);
 	}
 	buf_done(&w->in);
-	if (w->header)
-		secret_wipe(w->header, strlen(w->header));
+	secret_text_wipe(w->header);
 	free_each(w->header, w->url, w);
 	return NULL;
 }

@@ -294,8 +294,6 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 	}
 	tool_path_split(real, &parent, &ret->leaf);
 	ret->real = TAKE_PTR(real);
-	free(real);
-	real = NULL;
 	ret->dir = tool_path_resolve(c->box, parent, O_DIRECTORY, &real, e);
 	return ret->dir < 0 ? ret->dir : 0;
 }

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "base/strv.h"
 #include "base/util.h"
-#include "base/util.h"
 #include "tree/glob.h"
 
 #include <errno.h>

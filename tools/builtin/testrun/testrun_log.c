@@ -23,8 +23,7 @@ static void log_remove(char **path)
 {
 	if (*path)
 		unlink(*path);
-	free(*path);
-	*path = NULL;
+	free(TAKE_PTR(*path));
 }
 
 static void logs_free(void *p)
@@ -68,8 +67,7 @@ void test_log_open(struct test_log *l, struct toolbox *b)
 	l->fd = mkostemps(l->path, 4, O_CLOEXEC);
 	l->room = TEST_LOG_BYTES;
 	if (l->fd < 0) {
-		free(l->path);
-		l->path = NULL;
+		free(TAKE_PTR(l->path));
 	} else {
 		/* The oldest log is deleted now, so no more than TEST_LOGS_MAX exist. */
 		logs_add(b, l->path);

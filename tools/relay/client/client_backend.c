@@ -17,7 +17,6 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
-#include "base/util.h"
 
 /* --- what may be repeated --------------------------------------------------------------------------------- */
 

@@ -16,8 +16,7 @@ void toolgate_list_forget(struct toolgate *g)
 {
 	for (size_t i = 0; i < g->ntools; i++)
 		free(g->tools[i].name);
-	free(g->tools);
-	g->tools = NULL;
+	free(TAKE_PTR(g->tools));
 	g->ntools = 0;
 }
 

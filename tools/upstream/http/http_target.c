@@ -131,8 +131,7 @@ int http_target_parse(struct http_target *t, const char *url, char *const *heade
 
 void http_target_done(struct http_target *t)
 {
-	if (t->headers)
-		secret_wipe(t->headers, strlen(t->headers));
+	secret_text_wipe(t->headers);
 	free_each(t->headers, t->host, t->port, t->authority, t->path);
 	*t = (struct http_target){ 0 };
 }
