@@ -116,6 +116,7 @@ const REASONS = [
   ['four small numbers: counters of malloc', (w) => [0n, 16n, 32n, 48n].every((n) => ((w.value >> n) & 0xffffn) < 256n)],
   ['text, or freed text of which two bytes at most are overwritten: mount table, cgroups, times of day, names of what was tried and removed. Digits that could be drawn are those of the mount table; the daemon\'s mark (pid, time of its start, pid namespace) may be written over what stands in the other copy as well',
     (w, who, other) => w.text && w.hex.every((h) => who.texts.includes(h) || known(h.replace(who.mark, ''), who, other))],
+  ['its pid in digits, left on the stack beside what was written over', (w, who) => w.numbers.some((n) => n.length > 2 && who.pid.endsWith(n))],
   ['the head of a directory entry (getdents) and its name', ({ bytes: b }) => b[0] % 8 === 0 && b[1] < 2 && b[2] < 16 && b.subarray(3).every(isText)],
   ['a pointer that glibc has mangled with its key', (w, who) => (rotate(w.value, 47n) ^ who.random.guard) < (1n << 48n)],
   ['what stands in the other copy as well, elsewhere', (w, who, other) => other.all.includes(w.bytes)],
@@ -131,9 +132,10 @@ function word(mem, i, at) {
     from--;
   while (to < mem.length && isText(mem[to]) && mem[to] !== 0)
     to++;
-  const hex = mem.subarray(from, to).toString('latin1').match(/[0-9a-f]{16,}|[0-9A-Za-z_-]{43,}/g) ?? [];
+  const run = mem.subarray(from, to).toString('latin1');
+  const hex = run.match(/[0-9a-f]{16,}|[0-9A-Za-z_-]{43,}/g) ?? [];
 
-  return { at, bytes, value: bytes.readBigUInt64LE(0), text: bytes.filter(isText).length >= 6, hex };
+  return { at, bytes, value: bytes.readBigUInt64LE(0), text: bytes.filter(isText).length >= 6, hex, numbers: run.match(/\d+/g) ?? [] };
 }
 
 // glibc's key is the word that stands most often among those that nothing else explains.
@@ -146,7 +148,7 @@ function tcacheKey(words, who, other) {
 }
 
 function compare(...copies) {
-  const both = copies.map((c) => ({ random: c.random(), droppable: c.droppable(), texts: c.read('mountinfo') + c.read('cgroup') + c.read('cmdline') + c.groups,
+  const both = copies.map((c) => ({ pid: String(c.pid), random: c.random(), droppable: c.droppable(), texts: c.read('mountinfo') + c.read('cgroup') + c.read('cmdline') + c.groups,
     mark: new RegExp(`^(acpd-${c.pid}-\\d+-)?${procs.link(c.pid, 'ns/pid').match(/\d+/)}`), maps: c.maps() }));
   const words = [[], []];
 
