@@ -16,7 +16,6 @@
 #include "session/core/session_states.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/turn_proof.h"
-#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/draft/draft_internal.h"
 
 #include <errno.h>

@@ -18,7 +18,6 @@
 #include "session/core/log/transcript.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/model/session_model_internal.h"
 
 #include <errno.h>

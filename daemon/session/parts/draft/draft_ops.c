@@ -15,7 +15,6 @@
 #include "session/parts/workspace/artifact_store.h"
 #include "session/core/session_paths.h"
 #include "session/parts/check/turn_proof.h"
-#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <limits.h>

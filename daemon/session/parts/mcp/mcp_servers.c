@@ -8,9 +8,6 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "session/parts/session_parts.h"
-#include "session/parts/users/session_user.h"
-#include "session/parts/network/session_network.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)

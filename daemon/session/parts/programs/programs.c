@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/core/store/store_internal.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/programs/version_run.h"
 #include "session/core/session_paths.h"
 #include "session/parts/session_parts.h"

@@ -11,8 +11,6 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/tool_trace.h"
-#include "session/parts/session_parts.h"
-#include "session/parts/mcp/mcp_servers.h"
 
 /* The context of the call that opens the session. */
 static void trace_opened(struct session *s, const struct session_params *p)

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "session/parts/workspace/artifact_store.h"
-#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/core/redact/redact_internal.h"
 

@@ -16,7 +16,6 @@
 #include "session/core/session_paths.h"
 #include "workspace/materialize.h"
 #include "workspace/sources.h"
-#include "session/parts/workspace/workspace_internal.h"
 #include "session/parts/trace/session_trace.h"
 
 #include <errno.h>

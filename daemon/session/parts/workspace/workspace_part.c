@@ -2,7 +2,6 @@
  * workspace_part.c - the part workspace in the life of a session: where a session works, what is noted of that, and what
  * goes with it. provision.c puts files there, baseline.c records what changes.
  */
-#include "session/parts/workspace/workspace_internal.h"
 
 #include "base/os/file.h"
 #include "session/core/session_paths.h"
