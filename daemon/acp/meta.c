@@ -207,7 +207,7 @@ static int check_names_once(const struct session_args *a, struct err *e)
 	return 0;
 }
 
-static int check_keep(const struct session_args *a, struct err *e)
+static int check_env_keep(const struct session_args *a, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -241,7 +241,7 @@ static int check_variables(const struct session_args *a, struct err *e)
 		r = check_env(a->setup.secrets, "secrets", e);
 	if (r == 0)
 		r = check_names_once(a, e);
-	return r == 0 ? check_keep(a, e) : r;
+	return r == 0 ? check_env_keep(a, e) : r;
 }
 
 static int check_when_detached(const char *word, enum when_detached *ret, struct err *e)

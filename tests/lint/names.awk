@@ -30,6 +30,11 @@ function note(kind, name, place, file, line,  i, other) {
 	line = 0
 	while ((getline text < $0) > 0) {
 		line++
+		if ($0 ~ /\.[ch]$/ && match(text, /^static [A-Za-z0-9_ \t*]*[ \t*][A-Za-z][A-Za-z0-9_]*\(/)) {
+			name = substr(text, RSTART, RLENGTH - 1)
+			sub(/^.*[ \t*]/, "", name)
+			note("static function", name, $0, $0, line)
+		}
 		if ($0 !~ /\.[ch]$/ || text !~ /^[ \t]*((static|const|typedef)[ \t]+)*(struct|union|enum)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*\{/)
 			continue
 		sub(/[ \t]*\{.*/, "", text)

@@ -73,6 +73,8 @@ s='struct a {\n\tint x;\n};\n'
 clean; printf '\n' | put daemon/net/buf.h; expect names.sh daemon/net/buf.h:0
 clean; printf '\n' | put tools/a/buf.mjs; expect names.sh tools/a/buf.mjs:0
 clean; printf '\n' | put daemon/base/sub/buf.c; expect names.sh daemon/base/sub/buf.c:0
+f='static int finish(void)\n{\n}\n'
+clean; printf "$f" >>"$tree/daemon/base/buf.c"; printf "\n$f" | put tools/a/b.c; expect names.sh tools/a/b.c:2
 clean; printf '\n' | put tests/unit/buf.c; expect names.sh PASS
 clean; printf '\n' | put harnesses/y/x.c; expect names.sh PASS
 clean; printf '\n' | put harnesses/x.c; expect names.sh harnesses/x/x.c:0

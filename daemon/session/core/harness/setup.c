@@ -28,7 +28,7 @@ static bool same(const char *have, struct slice want)
 }
 
 /* True if it changed. */
-static bool replace(char **slot, struct slice s)
+static bool setup_replace(char **slot, struct slice s)
 {
 	if (same(*slot, s))
 		return false;
@@ -39,7 +39,7 @@ static bool replace(char **slot, struct slice s)
 
 static bool replace_given(char **slot, struct slice s)
 {
-	return s.n && replace(slot, s);
+	return s.n && setup_replace(slot, s);
 }
 
 static bool replace_budget(struct budget *slot, const struct budget *b)
@@ -73,7 +73,7 @@ static bool replace_servers(char **slot, struct slice s)
 
 	put_seen(&before, slice_of(*slot));
 	put_seen(&after, s);
-	replace(slot, s);
+	setup_replace(slot, s);
 	return !slice_eq(buf_slice(&before), buf_slice(&after));
 }
 
@@ -244,7 +244,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 
 	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
-	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
+	changed |= bit(setup_replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
 	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
 	changed |= setup_change_provider(s, p->provider, p->provider_follows);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);

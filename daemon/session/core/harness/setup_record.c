@@ -67,14 +67,14 @@ void setup_put(const struct setup *s, struct jw *w)
 	draft_terms_put(&s->draft_after, w, "draftAfter");
 }
 
-static void load_str(struct slice record, const char *key, char **slot)
+static void record_load_str(struct slice record, const char *key, char **slot)
 {
 	free(*slot);
 	*slot = NULL;
 	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
 }
 
-static void load_raw(struct slice record, const char *key, enum jtype type, char **slot)
+static void record_load_raw(struct slice record, const char *key, enum jtype type, char **slot)
 {
 	struct jval v = jobj_get(record, key);
 
@@ -122,26 +122,26 @@ void setup_load(struct setup *s, struct slice record)
 {
 	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
 
-	load_str(record, "model", &s->model);
-	load_str(record, "mode", &s->mode);
-	load_str(record, "systemPrompt", &s->system_prompt);
-	load_str(record, "authMethod", &s->auth_method);
+	record_load_str(record, "model", &s->model);
+	record_load_str(record, "mode", &s->mode);
+	record_load_str(record, "systemPrompt", &s->system_prompt);
+	record_load_str(record, "authMethod", &s->auth_method);
 	for (size_t i = 0; i < LABEL_MAX; i++)
-		load_str(record, session_label_names[i], &s->labels[i]);
+		record_load_str(record, session_label_names[i], &s->labels[i]);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
 	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
 	s->provider_follows = jobj_get(record, "providerFollows").type == J_TRUE;
-	load_raw(record, "provider", J_OBJECT, &s->provider);
-	load_raw(record, "chosen", J_OBJECT, &s->chosen);
-	load_raw(record, "mcp", J_OBJECT, &s->mcp);
-	load_raw(record, "policy", J_OBJECT, &s->policy);
-	load_raw(record, "checks", J_ARRAY, &s->checks);
-	load_raw(record, "retry", J_OBJECT, &s->retry);
-	load_raw(record, "source", J_OBJECT, &s->source);
-	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
+	record_load_raw(record, "provider", J_OBJECT, &s->provider);
+	record_load_raw(record, "chosen", J_OBJECT, &s->chosen);
+	record_load_raw(record, "mcp", J_OBJECT, &s->mcp);
+	record_load_raw(record, "policy", J_OBJECT, &s->policy);
+	record_load_raw(record, "checks", J_ARRAY, &s->checks);
+	record_load_raw(record, "retry", J_OBJECT, &s->retry);
+	record_load_raw(record, "source", J_OBJECT, &s->source);
+	record_load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	egress_rules_free(s->network);
 	s->network = load_network(record);
 	s->level = load_level(record);
