@@ -332,6 +332,7 @@ static int open_users(struct session_store *st, const struct store_config *cfg, 
 	struct uid_range range;
 
 	u->lock = (struct uid_lock)UID_LOCK_INIT;
+	u->opened = true;
 	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
 	    agent_uids_check(&range, &st->user, e) < 0)
 		return -EINVAL;
@@ -365,7 +366,8 @@ static void free_users(struct session_store *st)
 	u->lending = uid_lending_free(u->lending);
 	u->parked = parked_close(u->parked);
 	u->uids = agent_uids_close(u->uids);
-	uid_lock_release(&u->lock);
+	if (u->opened) /* else a start failed before, and the lock is no descriptor */
+		uid_lock_release(&u->lock);
 }
 
 static void user_files_removed(struct session_store *st, const char *id)

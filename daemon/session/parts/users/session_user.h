@@ -19,7 +19,8 @@
 /* For all sessions. */
 struct store_users {
 	struct agent_uids *uids;
-	struct uid_lock lock; /* on the range of them */
+	struct uid_lock lock; /* on the range of them; valid once opened */
+	bool opened;
 	struct leftovers *leftovers;
 	struct parked_uids *parked;
 	struct uid_lending *lending;
