@@ -31,6 +31,7 @@ struct cwd_walk {
 
 static void pass_owner(struct cwd_walk *w, uid_t uid)
 {
+	/* root and the daemon can redirect anything, and are trusted. */
 	if (uid == 0 || uid == geteuid())
 		return;
 	w->open |= w->stranger && w->stranger != uid;
@@ -63,6 +64,7 @@ static int cwd_follow_link(struct cwd_walk *w, int link)
 	joined = xprintf("%s/%s", target, w->rest);
 	free(w->rest);
 	w->rest = joined;
+	/* A relative target is resolved from the directory of the link, where w->dir is. */
 	if (target[0] != '/')
 		return 0;
 	close(w->dir);
@@ -76,6 +78,7 @@ static int cwd_step(struct cwd_walk *w)
 	_cleanup_(freep) char *old = w->rest;
 	_cleanup_(closep) int next = -1;
 	struct stat sb;
+	/* Before the component is opened: the owner of this directory decides what the name means. */
 	int r = pass_directory(w);
 
 	w->rest = xstrdup(after);
@@ -114,6 +117,7 @@ int cwd_owner_find(const char *cwd, struct cwd_owner *ret)
 	int r;
 
 	w.dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* A relative path would depend on the working directory of the daemon. */
 	r = w.dir < 0 ? -errno : cwd[0] == '/' ? 0 : -EINVAL;
 	while (r == 0 && w.rest[strspn(w.rest, "/")])
 		r = cwd_step(&w);

@@ -38,6 +38,7 @@ static int need_dir(int dir, const char *name)
 		return fd;
 	if (fd != -ENOENT && unlinkat(dir, name, 0) < 0)
 		return -errno;
+	/* EEXIST: another process of the user was faster. open_dir decides if it is a directory. */
 	if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	return open_dir(dir, name);
@@ -46,6 +47,7 @@ static int need_dir(int dir, const char *name)
 static bool is_same(int dir, const char *name, const char *text, size_t n)
 {
 	_cleanup_(closep) int fd =
+		/* O_NONBLOCK: the agent may have put a FIFO there, on which open would wait. */
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct stat st;
@@ -76,6 +78,7 @@ static int home_file_replace(int dir, const char *name, const char *text, size_t
 /* Returns a descriptor of the directory that path is in, and its last component. */
 static int open_parent(int home, const char *path, const char **ret_leaf)
 {
+	/* A copy: `home` belongs to the caller, and the loop closes each directory that it leaves. */
 	_cleanup_(closep) int dir = fcntl(home, F_DUPFD_CLOEXEC, 0);
 	const char *slash;
 

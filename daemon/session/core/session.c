@@ -18,6 +18,7 @@
 
 void session_advance(struct session *s)
 {
+	/* Deferred: callers are in the middle of a change, and session_next may start, stop or free anything. */
 	loop_defer(s->store->loop, &s->advance_task, session_next, s);
 }
 
@@ -34,6 +35,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	s->user = agent_user_copy(&st->user);
 	s->id = xstrdup(id);
 	s->number = ++st->last_number;
+	/* 0 is a valid descriptor: session_free would close it. */
 	s->log.events.fd = -1;
 	s->stored.bytes = -1;
 	list_init(&s->log.events.blocks);
@@ -68,6 +70,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	random_hex(id + 5, 16);
 	s = session_blank(st, id);
 	s->def = p->harness;
+	/* Until the harness reports its own (host_ready). */
 	s->harness.caps = p->harness->caps;
 	s->when_detached = p->when_detached;
 	s->client = p->client;
@@ -163,6 +166,7 @@ struct session *session_new(struct session_store *st, const struct session_param
 		session_unmake(s);
 		return NULL;
 	}
+	/* After everything that can fail: the caller gets an error by e, or one call of done, and not both. */
 	session_wait_open(s, done, ctx);
 	return s;
 }
@@ -178,6 +182,7 @@ int session_refuse_imported(const struct session *s, struct err *e)
 /* A mode that the running harness does not have; another one is checked once it has started. */
 static int check_mode(const struct session *s, const char *mode, struct err *e)
 {
+	/* Modes are known only from a running harness. Otherwise configure_mode checks it after the start. */
 	if (!mode || s->harness.state != H_READY || !s->harness.modes || settings_has_mode(s, mode))
 		return 0;
 	return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN", "the harness has no such mode");
@@ -193,6 +198,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 			       "the session is being closed");
 	if (s->state == SESSION_CLOSED && PARTS_FIRST(check_reopen, s, e) < 0)
 		return -ESHUTDOWN;
+	/* Keys are never on disk. A session of an earlier daemon gets them again from its client. */
 	if (s->setup.needs_provider && !p->setup.provider.n)
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
@@ -220,6 +226,7 @@ void session_restart_for(struct session *s, unsigned changed)
 	if (!alive || !changed)
 		return;
 	s->harness.restart = true;
+	/* The client sees these parameters as pending: the running turn still has the old ones. */
 	if (s->turn.current)
 		s->load.pending |= changed;
 }
@@ -230,6 +237,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 	bool alive = s->harness.state != H_NONE && s->harness.state != H_STOPPING;
 	unsigned changed;
 
+	/* Several loads may wait at once. The state before the first of them is the one to restore. */
 	if (!s->load.before) {
 		s->load.before = setup_copy(&s->setup);
 		s->load.restarting = s->harness.restart;
@@ -240,8 +248,10 @@ static void open_apply(struct session *s, const struct session_params *p)
 		s->harness.reconfigure = true;
 		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
 	}
+	/* A mode is set in the running harness, but only between turns. */
 	if (alive && s->turn.current)
 		s->load.pending |= changed & SETUP_MODE;
+	/* Before the record is written, as parts have members in it. */
 	PARTS_CALL(setup_changed, s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
@@ -266,7 +276,9 @@ void session_open_undone(struct session *s)
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
 	PARTS_CALL(setup_changed, s);
+	/* A later record replaces the one that open_apply wrote. */
 	paths_note_head(s);
+	/* A session that was open before the load stays open, with its old setup. */
 	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;
 	session_set_state(s, SESSION_CLOSING);
@@ -313,6 +325,7 @@ static int put_away(struct session *s, struct err *e)
 
 	if (r < 0)
 		log_warn("session", "session not removed", "session", s->id, "text", e->msg);
+	/* `gone` keeps session_free from trying it again. */
 	s->stored.gone = s->stored.remove && r == 0;
 	s->stored.remove = s->stored.gone;
 	return r;
@@ -321,8 +334,10 @@ static int put_away(struct session *s, struct err *e)
 static void session_at_rest(struct session *s)
 {
 	evlog_shrink(&s->log.events);
+	/* A closed session does not change: the next daemon need not read its journal. */
 	summary_write(s);
 	s->stored.closed_ms = clock_real_ms();
+	/* Measured again for --keep-sessions: the session may have grown since the last time. */
 	s->stored.bytes = -1;
 	harness_pool_update(s);
 	retain_check(s);
@@ -334,12 +349,14 @@ void session_closed(struct session *s)
 	int r;
 
 	session_set_state(s, SESSION_CLOSED);
+	/* Before put_away: a file system that is still mounted below the home would make its removal fail. */
 	PARTS_CALL(shut, s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	s->load.reopening = false;
 	evlog_flush(&s->log.events);
+	/* Before the waiters are called: they get the error. */
 	r = put_away(s, &e);
 	if (s->stored.remove)
 		session_detach_all(s, "deleted");
@@ -386,6 +403,7 @@ static void session_cancel_timers(struct session *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
+	/* session_next must not run for a session that is freed. */
 	loop_task_cancel(&s->advance_task);
 }
 

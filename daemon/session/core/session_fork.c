@@ -28,6 +28,7 @@ static bool copy_event(void *ctx, const struct evlog_entry *e)
 	if (at)
 		memcpy(at, s->id, strlen(s->id));
 	copy.frame.p = text;
+	/* Origins are connections of the original. Every client of the fork sees every event. */
 	copy.origin = 0;
 	evlog_append(&s->log.events, &copy, event_kind_name(e->kind));
 	free(text);
@@ -36,6 +37,7 @@ static bool copy_event(void *ctx, const struct evlog_entry *e)
 
 static int copy_history(struct session *s, struct session *from, struct err *e)
 {
+	/* Trimmed events are no damage: their base record is written for the fork, too (trim_inherit). */
 	uint64_t gone = from->log.events.trimmed;
 	int r = from->log.events.first > gone + 1 ? -ENODATA : 0;
 
@@ -43,6 +45,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 		evlog_begin_after(&s->log.events, gone);
 	if (r == 0)
 		r = evlog_read(&from->log.events, gone + 1, copy_event, s);
+	/* An event in a damaged gap is missing: the fork would number the rest differently. */
 	if (r == 0 && s->log.events.last != from->log.events.last)
 		r = -EBADMSG;
 	if (r < 0)
@@ -97,6 +100,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 	loop_timer_cancel(&s->harness.start_timer);
 	harness_set_state(s, H_NONE);
 	fork_release_home(s);
+	/* The session was closed during the copy. */
 	if (!wanted) {
 		store_check_stopped(s->store);
 		session_advance(s);
@@ -165,6 +169,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 			       "the harness of this session cannot take up a context");
 	if (PARTS_FIRST(check_touch, from, "a session cannot be forked", e) < 0)
 		return -EBUSY;
+	/* The home is copied without a harness, and the context must be the same in both sessions. */
 	if (from->turn.current || from->turn.queued || from->turn.ending)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn is running on this session");
@@ -202,7 +207,9 @@ struct session *session_fork(struct session *from, const struct session_params *
 	harness_set_state(s, H_STARTING);
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);
+	/* Blocks the start of a harness of the original until fork_release_home. */
 	from->harness.copying++;
+	/* Else the copy begins when the harness has exited (session_fork_go_on): it may write to its home until then. */
 	if (from->harness.state == H_NONE)
 		copy_home(s, from);
 	else

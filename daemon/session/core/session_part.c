@@ -12,6 +12,8 @@ static bool has_hook(const struct session_part *part, size_t hook)
 {
 	void (*fn)(void);
 
+	/* Pointers to functions of different types have one representation here, but cannot be read through another
+	 * type. */
 	memcpy(&fn, (const char *)part + hook, sizeof(fn));
 	return fn;
 }
@@ -115,6 +117,7 @@ int session_parts_place(struct session *s, const struct session_params *p,
 {
 	int r = PARTS_FIRST(place, s, p, from, e);
 
+	/* All parts, also those that were not called: unplace tolerates that. */
 	if (r < 0)
 		PARTS_CALL(unplace, s);
 	return r;

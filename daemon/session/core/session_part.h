@@ -5,8 +5,10 @@
  * a hook for all parts, in the order of that list, and knows no part by its name. A part owns its state, which lies in
  * the memory of the session; others read it by the accessor in the part's header (draft_of, and so on).
  *
- * Every hook may be NULL. Hooks run on the event loop and cannot fail. The put hooks write members of an open JSON
- * object.
+ * Every hook may be NULL. Hooks run on the event loop, and must not block. A hook that returns void cannot fail. One that
+ * returns an int fails with a negative errno, and fills e if it has that argument. It is called with PARTS_FIRST: the first
+ * result other than 0 counts, and the parts after it are not called. What 1 means is written at the hook. The put hooks
+ * write members of an open JSON object.
  */
 #pragma once
 
@@ -53,10 +55,11 @@ struct session_part {
 	void (*create)(struct session *s);
 	/* A new session has been given p, which is borrowed, and nothing has been made of it. */
 	void (*begin)(struct session *s, const struct session_params *p);
-	/* Chooses the user or the directory of a new session. from: what it is a fork of, or NULL. */
+	/* Chooses the user or the directory of a new session. from: the original of a fork, or NULL. On failure unplace of all
+	 * parts follows. */
 	int (*place)(struct session *s, const struct session_params *p, const struct session *from,
 		     struct err *e);
-	/* A place was refused, by this part or another one: what the part chose is taken back. */
+	/* Reverts place, after it has failed in this part or another one. Also called if place was not. */
 	void (*unplace)(struct session *s);
 	/* The session was made and cannot be kept: nothing has been written for it. */
 	void (*unmake)(struct session *s);
@@ -66,24 +69,25 @@ struct session_part {
 	/* The first harness of a session may start. 1: the part starts it later (harness_pool_launch), or answers those who
 	 * wait for it with an error. */
 	int (*launch_first)(struct session *s, struct err *e);
-	/* Whether a session can have these parameters: before anything changes. */
+	/* Checks the requested parameters before anything changes. */
 	int (*check_setup)(const struct setup_request *r, struct err *e);
-	/* Whether a closed session can be opened, and any session be given p by a call that opens it. */
+	/* Check that a closed session can be opened, and that any session can be opened with p. */
 	int (*check_reopen)(const struct session *s, struct err *e);
 	int (*check_open)(const struct session *s, const struct session_params *p, struct err *e);
-	/* Whether the files of a closed session can be read. */
+	/* Checks that the files of a closed session can be read. */
 	int (*check_files)(const struct session *s, struct err *e);
-	/* Whether something of the session, named by what, can be copied or written by others than its turns. */
+	/* Checks that something other than a turn can copy or write files of the session. what: begins the message of e. */
 	int (*check_touch)(const struct session *s, const char *what, struct err *e);
-	/* Begins what p asks for of a session that is opened again; its waiters fail with it. */
+	/* Starts the work that p requests for a session that is opened again. A failure ends the call before the setup changes; a
+	 * later one fails the waiters of the session. */
 	int (*open_again)(struct session *s, const struct session_params *p, struct err *e);
-	/* The session has been given p, by a call that waits for its harness. */
+	/* p has been applied to the session. The call waits for the harness. */
 	void (*opened)(struct session *s, const struct session_params *p);
 	/* Copies to s, a fork, the state that it shares with its original. Both have their setup. */
 	void (*inherit)(struct session *s, const struct session *from);
 	/* Applies a setup that changed while the session is open. */
 	void (*setup_changed)(struct session *s);
-	/* What has keys of the session, besides its harness, is stopped: they are to be forgotten. */
+	/* Stops all helpers that have keys of the session, before forget_keys. The core stops the harness. */
 	void (*stop_helpers)(struct session *s);
 	/* Forgets the keys and secrets that clients gave the session: the sandbox is a copy of another one. The harness has
 	 * exited. */
@@ -116,13 +120,14 @@ struct session_part {
 	void (*driver_mute)(struct session *s, struct watcher *w);
 
 	/* --- its harness --- */
-	/* Makes where the processes of the session run, before the first of them; again before each harness. */
+	/* Creates what the processes of the session run in, before the first of them and again before each harness.
+	 * After a failure before a harness, disconnect follows. */
 	int (*open_bounds)(struct session *s, struct err *e);
 	/* Adds to the bounds of a process of the session. */
 	void (*put_bounds)(const struct session *s, struct proc_bounds *b);
-	/* Opens what a harness is connected to. 1: it may start later, when harness_walled is called. */
+	/* Opens what the harness connects to. 1: the harness waits until the part calls harness_walled. */
 	int (*connect)(struct session *s, struct err *e);
-	/* The harness is gone, or could not be started: what connect opened is closed. */
+	/* The harness has exited, or could not be started: closes what connect opened. Also called if connect was not. */
 	void (*disconnect)(struct session *s);
 	/* Fills what the harness is asked for; what r points to lives until the next call, or with the session. */
 	void (*put_request)(const struct session *s, struct harness_request *r);
@@ -146,10 +151,10 @@ struct session_part {
 
 	/* --- its turns --- */
 	size_t turn_size; /* bytes of its state of each turn; 0: it has none */
-	/* Whether the session can be given this prompt; it was put into the queue. */
+	/* check_prompt checks that the session accepts this prompt. turn_queued: it is about to enter the queue. */
 	int (*check_prompt)(const struct session *s, const struct prompt_params *p, struct err *e);
 	void (*turn_queued)(struct session_turn *t, const struct prompt_params *p);
-	/* Something that uses the machine begins, or is over: what happened to it meanwhile is told. */
+	/* Something that uses the machine begins or has ended: reports what happened to the machine since the last call. */
 	void (*watch)(struct session *s);
 	/* The turn has its number; it begins: before its prompt is written down; and before its harness is told. 1: the part has
 	 * ended the turn. */
@@ -189,7 +194,7 @@ struct session_part {
 	void (*turn_closed)(struct session *s, struct session_turn *t);
 	/* Another turn should go on with the prompt. Then next follows t. */
 	bool (*wants_next)(const struct session *s, const struct session_turn *t);
-	/* Writes the record of the turn: -EIO. Counts one that has a record already. */
+	/* turn_record writes the record of the turn. On failure the turn fails. turn_count counts a turn that has a record. */
 	int (*turn_record)(struct session *s, struct session_turn *t);
 	void (*turn_count)(struct session *s, struct session_turn *t);
 	/* The turn has ended, and is on record unless it failed for that; it failed after all. */
@@ -233,9 +238,9 @@ struct session_part {
 	void (*drop)(struct session *s);
 	/* Frees the part's memory. Calls nothing back. */
 	void (*free)(struct session *s);
-	/* The daemon ends: what the part has at work for the session is cancelled. */
+	/* The daemon ends: cancels the work of the part for the session. */
 	void (*stop)(struct session *s);
-	/* A client cancels what the session does: besides its turns. */
+	/* A client cancels the work of the session. The core has cancelled its turns. */
 	void (*cancelled)(struct session *s);
 
 	/* What the part keeps for all sessions: in struct session_store, as the state of a session is in struct session. */

@@ -29,6 +29,7 @@ static int enter_as(const struct agent_user *user, const char *path, bool write)
 	struct stat sb;
 	int r = 0;
 
+	/* Permissions are those of the user: root could enter where the harness cannot. */
 	agent_user_enter(user);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0 ||
@@ -86,6 +87,7 @@ int paths_find_home(struct session *s)
 	s->home = home_path(s->store, s->id);
 	if (lstat(s->home, &sb) == 0 && S_ISDIR(sb.st_mode))
 		return 0;
+	/* The harness has lost its context, but the session can be used: with an empty home. */
 	return mkdir(s->home, 0700) < 0 ? -errno : -ENOENT;
 }
 
@@ -114,6 +116,7 @@ static bool is_given(const struct session *s, int home)
 {
 	struct stat sb;
 
+	/* If fstat fails, the safer answer: then nothing is created with the rights of root. */
 	return !s->user.switched || fstat(home, &sb) < 0 || sb.st_uid == s->user.uid;
 }
 
@@ -128,6 +131,7 @@ static int make_top(const struct session *s, int home, const char *name)
 static int make_top_file(const struct session *s, const struct harness_env *f)
 {
 	_cleanup_(freep) char *path = file_join(s->home, f->name);
+	/* As root: the home is still the daemon's, so nobody else can plant a link here. */
 	int r = file_replace(path, f->value, strlen(f->value), 0600);
 
 	if (r < 0)
@@ -225,6 +229,7 @@ static int keep_programs(const struct session *s, const struct harness_plan *pla
 	_cleanup_(closep) int home = open_home(s);
 	int r = home < 0 ? home : 0;
 
+	/* `home` is held open: the path cannot lead elsewhere while the user acts. */
 	agent_user_enter(&s->user);
 	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
 		r = home_program_keep(home, plan->programs[i].name, plan->programs[i].value);
@@ -238,6 +243,7 @@ int paths_fill_home(struct session *s, const struct harness_plan *plan, struct e
 
 	for (size_t i = 0; r == 0 && !s->harness.home_filled && i < plan->nfiles; i++)
 		r = make_file(s, &plan->files[i]);
+	/* Once: after this the agent owns its files, and the daemon does not write them again. */
 	if (r == 0 && !s->harness.home_filled)
 		r = hand_over_home(s);
 	if (r == 0)
@@ -261,6 +267,7 @@ void paths_put_head(struct session *s, struct buf *ret)
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	/* The order of members is fixed: an unchanged session writes the same bytes. */
 	PARTS_CALL(put_record, &w, s, RECORD_HEAD);
 	setup_put(&s->setup, &w);
 	PARTS_CALL(put_record, &w, s, RECORD_STATE);
@@ -299,6 +306,7 @@ char *paths_find_command(const char *command, const char *path)
 {
 	const char *p = path ? path : "";
 
+	/* A relative path would depend on the working directory of the daemon. */
 	if (strchr(command, '/'))
 		return path_is_program(command) && command[0] == '/' ? xstrdup(command) : NULL;
 	while (*p) {
@@ -306,6 +314,7 @@ char *paths_find_command(const char *command, const char *path)
 		_cleanup_(freep) char *dir = xstrndup(p, n);
 		_cleanup_(freep) char *full = file_join(dir, command);
 
+		/* An empty entry of PATH means the working directory (POSIX). It is skipped. */
 		if (n && path_is_program(full))
 			return TAKE_PTR(full);
 		p += n + (p[n] == ':');

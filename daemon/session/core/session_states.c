@@ -115,6 +115,7 @@ static void change(const struct session *s, enum state_machine machine, int from
 {
 	if (from == to)
 		return;
+	/* A change that is not in the table is a bug of acpd. Builds with AddressSanitizer stop; others continue. */
 	if (!state_change_known(machine, from, to)) {
 		log_error("session", "a change of state that there is not", "session", s->id, "of",
 			  machines[machine].name, "from", state_name(machine, from), "to",

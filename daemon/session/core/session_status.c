@@ -9,8 +9,10 @@ static const char *state_word(const struct session *s)
 {
 	static const char *const states[] = { "opening", "open", "closing", "closed" };
 
+	/* Checked first: a turn that is being checked is a current one, too. */
 	if (s->turn.current && s->turn.current->state == TURN_CHECKING)
 		return "checking";
+	/* A turn in TURN_ENDING is not answered yet: its client still sees a busy session. */
 	return s->turn.current || s->turn.ending ? "busy" : states[s->state];
 }
 
@@ -49,6 +51,7 @@ void session_put_damage(struct jw *w, const struct session *s)
 		return;
 	jw_obj(w, "damaged");
 	jw_uint(w, "missing", evlog_missing(&s->log.events));
+	/* Without its head the session can be read, but not opened: cwd and harness are unknown. */
 	if (s->stored.headless)
 		jw_bool(w, "unusable", true);
 	jw_end_obj(w);
@@ -57,6 +60,7 @@ void session_put_damage(struct jw *w, const struct session *s)
 /* What the session has used, and with which model. */
 static void session_put_use(struct jw *w, const struct session *s)
 {
+	/* The model in force, if the harness reports it. Otherwise the one that was requested. */
 	jw_str(w, "model", s->harness.model ? s->harness.model : s->setup.gateway.model);
 	if (s->turn.totals.turns)
 		totals_put(&s->turn.totals, w, "used");
@@ -82,6 +86,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);
+	/* The parts know the open questions: put_work counts them. */
 	PARTS_CALL(put_work, s, &work);
 	if (work.questions)
 		jw_uint(w, "questions", work.questions);

@@ -13,6 +13,7 @@ struct watcher *session_driver(struct session *s)
 
 void session_wake(struct session *s)
 {
+	/* Only a notice: each client reads at its own pace, by watcher_pump. */
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->wake(w->ctx);
 	list_each(o, &s->observers, struct watcher, link)
@@ -77,11 +78,14 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 
 	leave_before(w);
 	w->observes = false;
+	/* A session has one driver at a time: the newest client takes over. */
 	session_detach_all(s, "taken_over");
+	/* The session has a driver again: its turns are not cancelled. */
 	loop_timer_cancel(&s->detach_timer);
 	w->session = s;
 	w->next = from ? from : 1;
 	event_handed(s, w->next);
+	/* Events up to here are replayed to the client. Later ones are live: its own prompts are left out. */
 	w->live_from = s->log.events.last + 1;
 	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
 	session_log(s, "client attached", "from", seq, NULL);
@@ -110,6 +114,7 @@ void watcher_detach(struct watcher *w)
 	if (!s)
 		return;
 	unlink_watcher(w);
+	/* Observers do not drive: nothing depends on them. */
 	if (w->observes)
 		return;
 	session_log(s, "client left", NULL);
@@ -149,6 +154,7 @@ static bool meant_for(const struct watcher *w, const struct evlog_entry *e)
 {
 	const struct event_kind_row *row = event_kind_row(e->kind);
 
+	/* Not sent, but passed: the cursor moves on, and the client sees no gap. */
 	if ((row->needs & w->client) != row->needs)
 		return false;
 	if (e->seq < w->live_from) /* replay: everything but what is only news */
@@ -160,6 +166,7 @@ static bool watcher_pump_event(void *ctx, const struct evlog_entry *e)
 {
 	struct watcher_pumping *o = ctx;
 
+	/* Memory has events that the journal does not have yet, and that a rollback can remove. */
 	if (e->seq > evlog_readable(&o->w->session->log.events))
 		return false;
 	if (meant_for(o->w, e) && !o->sink->event(o->sink->ctx, e))
@@ -192,8 +199,10 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 	if (!watcher_behind(w))
 		return 0;
 	l = &w->session->log.events;
+	/* Gaps and runs of events alternate. Each gap is reported at its place in the order. */
 	do {
 		if (evlog_gap(l, w->next, &g)) {
+			/* The sink is full: the gap is reported at the next call. */
 			if (!sink->gap(sink->ctx, &g))
 				return 0;
 			w->next = g.to + 1;

@@ -57,6 +57,7 @@ static void put_passed(struct harness_plan *plan, const char *pass_env)
 		size_t n = strcspn(*e, "=");
 		_cleanup_(freep) char *name = xstrndup(*e, n);
 
+		/* (*e)[n] is 0 in an entry without "=". */
 		if ((*e)[n] && strncmp(name, "ACPD_", 5) != 0 && listed(pass_env, name, n))
 			harness_plan_env(plan, name, *e + n + 1);
 	}
@@ -74,6 +75,7 @@ void baseenv_put(struct harness_plan *plan, const char *pass_env)
 	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
 		if (getenv(inherited[i]))
 			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
+	/* Last: --pass-env of the operator overrides the defaults above. */
 	put_passed(plan, pass_env);
 }
 
@@ -110,6 +112,7 @@ static void no_proxy(struct harness_plan *plan, const char *name, const char *va
 	buf_puts(&b, value);
 	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
 		add_name(&b, value, loopback[i]);
+	/* The host of the model calls: no proxy may come between (harness_request). */
 	add_name(&b, value, own);
 	buf_putc(&b, '\0');
 	harness_plan_env(plan, name, b.data);

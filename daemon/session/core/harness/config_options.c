@@ -14,6 +14,7 @@
 
 struct slice option_of_category(struct slice config, const char *category)
 {
+	/* Categories are ACP's ("model", "mode"); ids are chosen by each harness. */
 	jarr_each(v, config)
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "category"), category) &&
 		    jstr_is(jobj_get(v.raw, "type"), "select"))
@@ -74,6 +75,7 @@ static bool option_compare(void *ctx, struct slice choice)
 		x->exact = value;
 		return false;
 	}
+	/* The first match is stored. A second one makes the name ambiguous. */
 	if (ends_in(value, x->name) && x->suffixes++ == 0)
 		x->suffix = value;
 	else
@@ -86,6 +88,7 @@ char *option_find_value(struct slice option, const char *name)
 	struct option_search x = { .name = name };
 
 	each_choice(option, option_compare, &x);
+	/* exact and suffix may both be set. The exact one is the answer, and the other is freed. */
 	if (x.exact || x.suffixes != 1) {
 		free(x.suffix);
 		return x.exact;
@@ -123,6 +126,7 @@ static bool is_choice(struct slice option, const char *name)
 	bool found;
 
 	each_choice(option, option_compare, &x);
+	/* A client must send the exact value. Suffixes are for names in the setup. */
 	found = x.exact != NULL;
 	free_each(x.suffix, x.exact);
 	return found;

@@ -59,6 +59,7 @@ static int configure_model(struct session *s, struct err *e)
 				 "MODEL_UNKNOWN", "the harness has no such model");
 	if (in_force(option_current(option), value))
 		return 0;
+	/* Once per start: a harness that does not apply the model would otherwise be asked for ever. */
 	s->harness.model_tried = true;
 	r = settings_choose(s, "model", want, on_configured, s, e);
 	return r < 0 ? r : 1;
@@ -75,6 +76,7 @@ static int configure_mode(struct session *s, struct err *e)
 	if (!settings_has_mode(s, want))
 		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
 				 "the harness has no such mode");
+	/* Once per start, as for the model. */
 	s->harness.mode_tried = true;
 	r = settings_set_mode(s, want, on_configured, s, e);
 	return r < 0 ? r : 1;
@@ -117,6 +119,7 @@ static int configure_choices(struct session *s, struct err *e)
 
 		if (n++ < s->harness.choices_tried)
 			continue;
+		/* Set before the call: a choice that has no effect is not repeated. */
 		s->harness.choices_tried = n;
 		put_choice(&b, key, v.raw);
 		if (!still_wanted(s, buf_slice(&b), v.raw))
@@ -129,6 +132,7 @@ static int configure_choices(struct session *s, struct err *e)
 
 static void start_over(struct session *s)
 {
+	/* The start has succeeded: its time limit must not end what follows. */
 	loop_timer_cancel(&s->harness.start_timer);
 	session_advance(s);
 }
@@ -138,6 +142,7 @@ void harness_configure(struct session *s)
 	struct err e = { 0 };
 	int r = configure_model(s, &e);
 
+	/* Each step that sends a call returns 1. Its reply calls this function again, which continues from there. */
 	if (r == 0)
 		r = configure_mode(s, &e);
 	if (r == 0)
@@ -159,6 +164,7 @@ void harness_configure(struct session *s)
 
 void harness_reconfigure(struct session *s)
 {
+	/* mode_tried too: the new mode has not been tried in this start. */
 	s->harness.reconfigure = s->harness.mode_tried = false;
 	s->load.pending &= ~(unsigned)SETUP_MODE;
 	harness_set_state(s, H_CONFIGURING);

@@ -74,6 +74,7 @@ static void update_emit_chunk(struct session *s, const struct harness_event *ev,
 		event_emit_named(s, ev, "messageId", ours);
 		return;
 	}
+	/* The stream keeps the update as it is sent: with the id that clients know. */
 	if (ours.n) {
 		update_put_with_id(&b, ev->update, "messageId", ours);
 		named.update = buf_slice(&b);
@@ -92,6 +93,7 @@ static void update_note_state(struct session *s, const struct harness_event *ev)
 		settings_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
 	} else if (ev->kind == UPDATE_INFO) {
 		v = jobj_get(ev->update, "title");
+		/* null clears the title. A missing member leaves it. */
 		if (v.type == J_NULL)
 			xstrset(&s->title, NULL);
 		else if (v.type == J_STRING)
@@ -105,6 +107,7 @@ static bool update_check(struct session *s, struct harness_event *ev, struct buf
 {
 	enum harness_check r = CHECK_FITS;
 
+	/* The adapter has checked it while it parsed the line. */
 	if (ev->fits)
 		*id = ev->id;
 	else
@@ -170,6 +173,7 @@ static void host_event(void *ctx, const struct harness_event *given)
 	struct harness_event checked = *given, *ev = &checked;
 	struct jval id;
 
+	/* A kind that only the daemon emits, or an update of a turn that has ended: no turn can contain it. */
 	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !t)) {
 		s->store->totals.dropped++;
 		return;
@@ -185,6 +189,7 @@ static void host_event(void *ctx, const struct harness_event *given)
 		turn_output(t);
 		PARTS_CALL(output, t, ev->kind, ev->update);
 	}
+	/* Before update_emit: a client that loads the session on this event must see the new state. */
 	update_note_state(s, ev);
 	update_emit(s, ev, id);
 	if (t && (row->flags & EVENT_F_TURN))
@@ -196,6 +201,7 @@ void harness_journal_settled(void *ctx)
 {
 	struct session *s = ctx;
 
+	/* Readers first: the event is readable now. Then the harness may write on (see PRESCAN_KEPT). */
 	session_wake(s);
 	harness_check_journal(s);
 	if (s->harness.proc)
@@ -222,6 +228,7 @@ static unsigned unknown_depth(struct slice json)
 	unsigned depth = 0, most = 0;
 	bool text = false;
 
+	/* A loop, not recursion: the depth is chosen by the harness. */
 	for (size_t i = 0; i < json.n; i++) {
 		char c = json.p[i];
 
@@ -323,6 +330,7 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 {
 	struct session *s = ctx;
 
+	/* It has been stopped, or its start has timed out, while it opened the session. */
 	if (s->harness.state != H_STARTING)
 		return;
 	if (s->state == SESSION_OPENING && s->harness.forked_from && !r->restored) {
@@ -347,6 +355,7 @@ static void host_failed(void *ctx, const struct err *e)
 {
 	struct session *s = ctx;
 
+	/* Later failures of the start have their own path (on_configured, harness_broken). */
 	if (s->harness.state == H_STARTING) {
 		struct err own = session_mask_err(s, e);
 
@@ -371,6 +380,7 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 
 	if (!t)
 		return;
+	/* The daemon counts the calls that go through it. Numbers of the harness would count them twice. */
 	if (PARTS_FIRST(meters_calls, s)) {
 		account_usage(&t->reported, u);
 		return;

@@ -29,6 +29,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	char tmp[4096];
 
 	baseenv_put(plan, s->store->pass_env);
+	/* Before HOME and TMPDIR: no part can move them out of the home of the session. */
 	PARTS_CALL(put_env, s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
@@ -68,6 +69,7 @@ static void own_env(const struct session *s, const struct harness_request *req,
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
+	/* After the variables of the client: NO_PROXY is completed, whoever set it. */
 	baseenv_no_proxy(plan, req->model_host);
 	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
@@ -280,6 +282,7 @@ static void on_start_timeout(void *ctx)
 	struct session *s = ctx;
 	struct err e;
 
+	/* Covers the wait of a fork and of a part, too (harness_arm_start). */
 	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_START_TIMEOUT",
 		"the harness did not open the session within %u s; --harness-start allows more",
 		s->store->pool.start);
@@ -347,6 +350,7 @@ static int harness_start_process(struct session *s, struct err *e)
 	s->harness.noise = (struct noise){ 0 };
 	s->harness.closed_output = false;
 	harness_arm_start(s);
+	/* After the process: start writes the first message to it. */
 	s->harness.adapter = s->def->ops->open(s->def, &req.of, &host);
 	if (s->def->ops->start(s->harness.adapter, e) < 0)
 		log_warn("session", "harness takes no input", "session",

@@ -46,6 +46,7 @@ void harness_log_odd(struct session *s, const char *what, struct slice line)
 	snprintf(skipped, sizeof(skipped), "%" PRIu64, n->skipped);
 	snprintf(cleaned, sizeof(cleaned), "%" PRIu64, n->cleaned);
 	noise_text_set(&first, line);
+	/* Masked before it is cut: half of a secret would not be recognized. */
 	session_mask_line(s, first.text, sizeof(first.text));
 	first.text[NOISE_SHOWN] = '\0';
 	log_warn("session", what, "session", s->id, "harness", s->def->id, "text", first.text,
@@ -92,6 +93,7 @@ static int line_feed(struct session *s, struct slice line, struct err *e)
 {
 	int r = s->def->ops->on_line(s->harness.adapter, line, e);
 
+	/* A line is repaired only after the parser has refused it: the repair costs a copy. */
 	return r == -EILSEQ ? line_feed_repaired(s, line, e) : r;
 }
 
@@ -101,6 +103,7 @@ static int line_take_frame(void *ctx, struct slice frame)
 	struct session *s = o->s;
 	int r;
 
+	/* A frame before it on the same line may have ended the harness. */
 	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return -ECANCELED;
 	r = line_feed(s, frame, o->e);
@@ -189,6 +192,7 @@ static void *long_line_begin(void *ctx, struct slice line)
 	struct long_line *l = new0(struct long_line);
 
 	l->line = l->text = line;
+	/* A reference: the session may get other secrets, and so another mask, while the thread runs. */
 	l->mask = mask_ref(s->redact.known.mask);
 	return l;
 }
@@ -203,6 +207,7 @@ static void long_line_run(void *work)
 		l->text = l->copy.failed ? l->line : buf_slice(&l->copy);
 		jknown_scan(&l->values, l->text, &repair);
 	}
+	/* On the text that the adapter will parse: what is found is looked up by address. */
 	mask_know(l->mask, l->text, &l->secrets);
 	if (buf_reserve(&l->event, l->text.n + EVENT_AROUND) == 0)
 		memset(l->event.data, 0, l->text.n + EVENT_AROUND);
@@ -229,6 +234,7 @@ static int long_line_take(void *ctx, struct slice line, void *work)
 	jknown_use(&l->line_values);
 	mask_use(&l->secrets);
 	lend_memory(&s->store->scratch, &l->event);
+	/* Valid only within this call: line_feed_repaired takes the repaired copy from it. */
 	s->harness.long_line = l;
 	r = harness_on_line(s, line);
 	s->harness.long_line = NULL;

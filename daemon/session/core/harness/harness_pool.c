@@ -97,6 +97,7 @@ static unsigned places_in_memory(struct session_store *st)
 	list_each(s, &st->pool.live, struct session, harness.live_link)
 		starting += s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 	n -= MIN(n, starting);
+	/* One may run whatever memory is left: otherwise a small machine could run none. */
 	return (unsigned)MIN(st->pool.nlive ? n : MAX(n, 1ul), (uint64_t)SESSIONS_KEPT_MAX);
 }
 
@@ -131,6 +132,7 @@ bool harness_pool_busy(const struct session *s)
 /* Nothing is under way in the harness, and stopping it loses nothing. */
 static bool may_rest(const struct session *s)
 {
+	/* Without caps.restore a stopped harness loses its context. Before the first turn there is none. */
 	return s->state == SESSION_OPEN && s->harness.state == H_READY && !harness_pool_busy(s) &&
 	       (s->harness.caps.restore || !s->turn.count);
 }
@@ -176,6 +178,7 @@ static void make_room(struct session_store *st)
 	list_each(s, &st->pool.live, struct session, harness.live_link) {
 		if (!n)
 			return;
+		/* In use, or stopping it would lose context. */
 		if (!may_rest(s))
 			continue;
 		rest(s, "room");
@@ -245,6 +248,7 @@ static void update_lonely(struct session *s)
 		list_del(&s->harness.lonely_link);
 		return;
 	}
+	/* Already in the list: its time continues. The order of the list is that of the times. */
 	if (!list_empty(&s->harness.lonely_link))
 		return;
 	s->harness.lonely_since = clock_mono_ms();
@@ -280,6 +284,7 @@ static bool is_next(const struct session *s)
 {
 	unsigned n = places(s->store);
 
+	/* A session that is not in the queue comes after all that are. */
 	if (!harness_pool_waits(s))
 		return s->store->pool.nwaiting < n;
 	list_each(w, &s->store->pool.waiting, struct session, harness.wait_link) {
@@ -347,6 +352,7 @@ static void fail_overdue(struct session *s)
 	crowded_out(s->store, &e);
 	while (before && (t = turn_first_queued(s)) && t->queued_mono <= before) {
 		s->store->totals.crowded_out++;
+		/* turn_fail_because ends the current turn. */
 		s->turn.current = t;
 		turn_fail_because(s, &e);
 	}
@@ -394,6 +400,7 @@ static void join_queue(struct session *s)
 			arm_wait(st);
 		activity_note(s);
 	}
+	/* Also for a session that waits already: a harness may have become idle. */
 	make_room(st);
 }
 
@@ -423,6 +430,7 @@ void harness_pool_began(struct session *s)
 
 void harness_pool_ended(struct session *s)
 {
+	/* A start that failed before its process was never in the list. */
 	if (list_empty(&s->harness.live_link))
 		return;
 	list_del(&s->harness.live_link);
@@ -448,6 +456,7 @@ void harness_pool_update(struct session *s)
 	update_used(s);
 	update_lonely(s);
 	activity_note(s);
+	/* This harness may have become idle while others wait for its place. */
 	if (s->store->pool.nwaiting && may_rest(s))
 		make_room(s->store);
 }

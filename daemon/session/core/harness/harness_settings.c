@@ -42,6 +42,7 @@ static bool derive_modes(struct session *s)
 	struct slice was = jobj_get(slice_of(s->harness.modes), "currentModeId").raw;
 	bool changed;
 
+	/* A harness with modes of its own reports them itself. Derived ones could contradict them. */
 	if (s->harness.own_modes || !options_put_modes(slice_of(s->harness.config), &w))
 		return false;
 	changed = s->harness.modes && !slice_eq(was, jobj_get(buf_slice(&b), "currentModeId").raw);
@@ -62,6 +63,7 @@ void settings_store_options(struct session *s, struct slice modes, struct slice 
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, m = { 0 }, c = { 0 };
 
+	/* Checked first: clients may drop a whole answer in which one value does not fit. */
 	modes = fitting(harness_modes_check, modes, &m);
 	config = fitting(harness_options_check, config, &c);
 	if (modes.n)
@@ -93,6 +95,7 @@ void settings_config_changed(struct session *s, struct slice config)
 	set_config_raw(s, config);
 	if (!derive_modes(s))
 		return;
+	/* For clients that use ACP's modes and not its config options. */
 	jw_object(&w, NULL, JW_STR("sessionUpdate", "current_mode_update"),
 		  JW_RAW("currentModeId",
 			 jobj_get(slice_of(s->harness.modes), "currentModeId").raw));
@@ -109,6 +112,7 @@ void session_known_values(const struct session *s, const char *category, struct 
 
 static void setting_end(struct setting *t, struct slice result, const struct err *e)
 {
+	/* Unlinked first: done may add or fail other calls. */
 	list_del(&t->link);
 	if (t->done)
 		t->done(t->ctx, result, e);
@@ -150,6 +154,7 @@ static void remember_choice(struct session *s, const char *params)
 
 	if (jscan_object(slice_of(params), p, ARRAY_SIZE(p)) != JSCAN_OK)
 		return;
+	/* For the category of the option. The choice itself has been checked before the call. */
 	options_check(slice_of(s->harness.config), slice_of(params), &option, NULL);
 	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
 	setup_keep_choice(&s->setup);
@@ -163,6 +168,7 @@ void settings_host_reply(void *ctx, uint64_t token, struct slice result, const s
 	struct err own = given ? session_mask_err(s, given) : (struct err){ 0 };
 	const struct err *e = given ? &own : NULL;
 
+	/* A reply without its call is ignored: it has timed out. */
 	list_each(t, &s->harness.settings, struct setting, link) {
 		if (t->token != token)
 			continue;
@@ -172,6 +178,7 @@ void settings_host_reply(void *ctx, uint64_t token, struct slice result, const s
 			settings_store_options(s, SLICE_NONE, options.raw);
 		if (!e && t->chosen)
 			remember_choice(s, t->chosen);
+		/* Last: the callback may start another call, and it must find the new values. */
 		setting_end(t, result, e);
 		return;
 	}
@@ -184,6 +191,7 @@ static void on_setting_timeout(void *ctx)
 
 	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_TIMEOUT",
 		"the harness did not answer in time");
+	/* All of them: the timer starts again with each call, so the newest has waited long enough, too. */
 	settings_fail(s, &e);
 }
 
@@ -230,6 +238,7 @@ static void on_awake(void *ctx, struct session *s, const struct err *e)
 
 	if (e)
 		own = *e;
+	/* l->fn calls done itself, unless it fails at once. */
 	if (e || l->fn(s, l->arg, l->done, l->ctx, &own) < 0)
 		l->done(l->ctx, SLICE_NONE, &own);
 	free_each(l->arg, l);
@@ -241,6 +250,7 @@ static int set_later(struct session *s, setting_fn fn, const char *arg, session_
 	struct delayed_setting *l = new0(struct delayed_setting);
 
 	*l = (struct delayed_setting){ fn, xstrdup(arg), done, ctx };
+	/* The call counts as a waiter, so that the pool starts the harness for it. */
 	session_wait_open(s, on_awake, l);
 	session_advance(s);
 	return 0;
@@ -297,6 +307,7 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 		r = options_check(slice_of(s->harness.config), params, NULL, e);
 	if (r < 0)
 		return r;
+	/* sessionId is acpd's. The adapter adds the id that the harness knows. */
 	jw_members(&w, params, "sessionId");
 	return settings_set_config(s, buf_slice(&b), done, ctx, e);
 }
@@ -403,6 +414,7 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 	if (!s->harness.caps.steer || !s->def->ops->steer)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "STEERING_UNSUPPORTED",
 			       "the harness of this session takes no input while a turn runs");
+	/* Between two turns there is nothing to steer: the text becomes a prompt of its own. */
 	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return steer_by_prompt(s, content, origin, done, ctx, e);
 	t = setting_add(s, NULL, done, ctx);
@@ -411,6 +423,7 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 					     prompt_content_for(content, &s->harness.caps, &given),
 					     e),
 			  e);
+	/* Only what the harness has accepted becomes part of the history. */
 	if (r == 0)
 		turn_emit_prompt(s, content, origin, false);
 	return r;

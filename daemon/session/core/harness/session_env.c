@@ -49,6 +49,7 @@ static void put_name(struct jw *w, struct slice name)
 
 bool session_env_name(struct slice key)
 {
+	/* ACPD_ variables belong to the daemon and its helpers. A client must not set them. */
 	if (!key.n || key.n > 256 || slice_starts(key, "ACPD_"))
 		return false;
 	for (size_t i = 0; i < key.n; i++) {
@@ -74,6 +75,7 @@ static int check_keep(const struct setup *s, const struct setup_params *p, struc
 	while (jiter_next(&it, NULL, &v)) {
 		struct slice name = between_quotes(v);
 
+		/* The variable may be given by this call, or by an earlier one. */
 		if (!has_variable(p->env, name) && !has_variable(slice_of(s->env), name))
 			return err_field(e, "_meta.acpd.envKeep", "FIELD_INVALID",
 					 "env has no variable %.*s", (int)MIN(name.n, 64u), name.p);
@@ -146,6 +148,7 @@ static bool apply_env(struct setup *s, struct slice given)
 
 	jw_obj(&w, NULL);
 	jw_members(&w, given, NULL);
+	/* A kept variable that is given again has the new value only. */
 	put_some(&w, slice_of(s->env), slice_of(s->env_keep), given);
 	jw_end_obj(&w);
 	return replace(&s->env, buf_slice(&b));
@@ -161,6 +164,7 @@ bool session_env_apply(struct setup *s, const struct setup_params *p, bool *note
 		changed |= apply_env(s, p->env);
 	if (p->secrets.n)
 		changed |= replace(&s->secrets, p->secrets);
+	/* session_env_check has made sure that all missing variables are given. */
 	if (p->env.n || p->secrets.n)
 		*noted |= replace(&s->env_needed, SLICE_NONE);
 	return changed;
@@ -197,6 +201,7 @@ void session_env_put(const struct setup *s, struct jw *w)
 	}
 	if (!s->env && !s->secrets)
 		return;
+	/* Names only: values that are not in envKeep are never written to disk. */
 	jw_arr(w, "envNeeded");
 	put_others(w, slice_of(s->env), keep);
 	put_others(w, slice_of(s->secrets), SLICE_NONE);
@@ -215,6 +220,7 @@ void session_env_load(struct setup *s, struct slice record)
 	load_raw(record, "env", J_OBJECT, &s->env);
 	load_raw(record, "envKeep", J_ARRAY, &s->env_keep);
 	load_raw(record, "envNeeded", J_ARRAY, &s->env_needed);
+	/* The list is empty if all variables were kept: then none is missing. */
 	if (s->env_needed && strcmp(s->env_needed, "[]") == 0)
 		replace(&s->env_needed, SLICE_NONE);
 }

@@ -1,3 +1,4 @@
+/* session_labels.c - the names of labels in JSON and in telemetry, from the one list in session_labels.h. */
 #include "session/core/harness/session_labels.h"
 
 #define NAME(id, name, attribute, instead) [LABEL_##id] = name,

@@ -20,6 +20,7 @@
 
 static bool same(const char *have, struct slice want)
 {
+	/* "[]" and an absent list mean the same, and must not restart the harness. */
 	bool none = !want.n || slice_is(want, "[]");
 
 	if (!have || strcmp(have, "[]") == 0)
@@ -73,6 +74,7 @@ static bool replace_servers(char **slot, struct slice s)
 
 	put_seen(&before, slice_of(*slot));
 	put_seen(&after, s);
+	/* Stored even if the harness sees no difference: another connection may serve the server. */
 	setup_replace(slot, s);
 	return !slice_eq(buf_slice(&before), buf_slice(&after));
 }
@@ -128,6 +130,7 @@ static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
 {
 	bool changed = replace_given(&s->system_prompt, slice_of(p->system_prompt));
 
+	/* system_override belongs to the prompt that was given with it. */
 	if (p->system_prompt) {
 		changed |= s->system_override != p->system_override;
 		s->system_override = p->system_override;
@@ -170,6 +173,7 @@ unsigned setup_change_network(struct setup *s, struct slice network)
 		return 0;
 	}
 	s->network = new;
+	/* SETUP_CHANGED always: the journal has the rules even if the harness need not know them. */
 	changed = bit(is_told(s, mode_of(had), mode_of(new)), SETUP_NETWORK) | SETUP_CHANGED;
 	egress_rules_free(had);
 	return changed;
@@ -190,6 +194,7 @@ static unsigned apply_level(struct setup *s, const struct level_wish *w)
 static unsigned apply_inner(struct setup *s, enum inner_choice inner)
 {
 	bool changed = inner != INNER_UNSAID && inner != s->inner;
+	/* INNER_OFF and INNER_UNSAID start the harness the same way. */
 	bool other = changed && (inner == INNER_ON || s->inner == INNER_ON);
 
 	if (changed)
@@ -210,6 +215,7 @@ static bool replace_provider(struct setup *s, struct slice given, char **was)
 	bool changed;
 
 	provider_split(given, &text, &keys);
+	/* The keys are compared apart from the text: provider_split has taken them out of it. */
 	changed = !provider_keys_equal(&keys, &s->keys) || !same(s->provider, buf_slice(&text));
 	provider_keys_copy(&s->keys, &keys);
 	provider_keys_done(&keys);
@@ -266,6 +272,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
 	}
+	/* Again, as the model may have changed after the provider. */
 	setup_parse_gateway(s);
 	return changed | (noted ? SETUP_CHANGED : 0);
 }
@@ -313,6 +320,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
 	setup_parse_gateway(s);
+	/* setup_parse_gateway clears it only where a provider was given. */
 	s->needs_provider = from->needs_provider && !s->provider;
 }
 
@@ -344,12 +352,14 @@ void setup_choose(struct setup *s, struct slice category, struct slice id, struc
 	if (jstr_decode((struct jval){ J_STRING, id }, CHOICE_MAX, &key) < 0)
 		return;
 	jw_obj(&w, NULL);
+	/* A new choice of an option replaces the old one. The others stay in their order. */
 	if (s->chosen)
 		jw_members(&w, slice_of(s->chosen), key);
 	jw_raw(&w, NULL, id);
 	buf_putc(&b, ':');
 	jw_raw(&(struct jw){ &b, false }, NULL, value);
 	jw_end_obj(&w);
+	/* The choice is in force, but a later start does not repeat it. */
 	if (b.failed || buf_len(&b) > CHOICES_MAX)
 		return;
 	free(s->chosen);
@@ -396,6 +406,7 @@ static char **owned_at(struct setup *s, size_t i)
 /* Some of them are, or hold, values of secrets. */
 static void free_wiped(char *text)
 {
+	/* explicit_bzero: the compiler must not drop a write before free. */
 	if (text)
 		explicit_bzero(text, strlen(text));
 	free(text);
@@ -417,6 +428,7 @@ struct setup *setup_copy(const struct setup *s)
 	bool needs = s->needs_provider;
 
 	*copy = *s;
+	/* It borrows from the original, and is parsed again below. */
 	copy->gateway = (struct harness_provider){ 0 };
 	copy->keys = (struct provider_keys){ 0 };
 	provider_keys_copy(&copy->keys, &s->keys);

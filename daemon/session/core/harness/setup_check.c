@@ -1,3 +1,4 @@
+/* setup_check.c - asks all parts whether a session can have the requested parameters. */
 #include "session/core/harness/setup_check.h"
 
 #include "session/core/session_part.h"

@@ -42,6 +42,7 @@ void setup_put(const struct setup *s, struct jw *w)
 		jw_bool(w, "systemOverride", s->system_override);
 	jw_str(w, "authMethod", s->auth_method);
 	session_labels_put(w, s->labels);
+	/* A provider with secrets becomes `true`: a later daemon asks the client for it (PROVIDER_REQUIRED). */
 	if (keeps_provider(s))
 		jw_raw(w, "provider", slice_of(s->provider));
 	else
@@ -92,6 +93,7 @@ static struct egress_rules *load_network(struct slice record)
 		return NULL;
 	if (jstr_is(jobj_get(v.raw, "mode"), "open"))
 		v.raw = SLICE("{\"mode\":\"on\"}");
+	/* Fails closed: a session of a later acpd must not get more network than it had. */
 	if (egress_rules_parse(v.raw, "network", &r, NULL) < 0)
 		egress_rules_parse(SLICE("{\"mode\":\"off\"}"), "network", &r, NULL);
 	return r;
@@ -108,6 +110,7 @@ static struct level_wish load_level(struct slice record)
 		return (struct level_wish){ 0 };
 	if (jstr_decode(jobj_get(v.raw, "name"), 32, &name) == 0)
 		(void)level_parse(name, &w.level);
+	/* Absent counts as true, which is the stricter value. */
 	w.at_least = jobj_get(v.raw, "atLeast").type != J_FALSE;
 	w.log = jobj_get(v.raw, "log").type == J_TRUE;
 	return w;
@@ -126,6 +129,7 @@ void setup_load(struct setup *s, struct slice record)
 	record_load_str(record, "mode", &s->mode);
 	record_load_str(record, "systemPrompt", &s->system_prompt);
 	record_load_str(record, "authMethod", &s->auth_method);
+	/* A missing string clears the old one: a record replaces the one before it. */
 	for (size_t i = 0; i < LABEL_MAX; i++)
 		record_load_str(record, session_label_names[i], &s->labels[i]);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
@@ -155,6 +159,7 @@ void setup_load(struct setup *s, struct slice record)
 			s->approval = (enum harness_approval)i;
 	if (budgets.type == J_OBJECT)
 		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
+	/* Last: it borrows from provider and model, which are loaded above. */
 	setup_parse_gateway(s);
 }
 
@@ -164,6 +169,7 @@ void setup_forget_keys(struct setup *s)
 	struct jw w = JW(&record);
 
 	jw_obj(&w, NULL);
+	/* Through the record: what is lost is exactly what a restart of the daemon loses. */
 	setup_put(s, &w);
 	jw_end_obj(&w);
 	setup_done(s);

@@ -68,12 +68,15 @@ static void event_append(struct session *s, unsigned kind, uint64_t origin)
 				 .origin = origin,
 				 .kind = (uint8_t)kind };
 
+	/* The number is not used: the next event gets it, so readers see no gap. */
 	if (b->failed) {
 		log_error("session", "event too large to encode", "session", s->id);
 		return;
 	}
 	e.frame = (struct slice){ b->data + EVLOG_BEFORE_FRAME, b->len - EVLOG_BEFORE_FRAME };
 	s->store->totals.events++;
+	/* Lifecycle events are not content: a client need not acknowledge them before the session is stored
+	 * (trim_stored). */
 	if (kind != EVENT_LIFECYCLE)
 		s->log.last_content = e.seq;
 	evlog_append_whole(&s->log.events, &e, event_kind_name(kind), b);
@@ -88,8 +91,10 @@ static struct jw event_begin(struct session *s, const char *method)
 	static const char before_frame[EVLOG_BEFORE_FRAME];
 	struct buf *b = &s->store->scratch;
 
+	/* First: it may append a record, and the record must precede this event. */
 	event_name_incarnation(s);
 	buf_reset(b);
+	/* The log writes its item there (evlog_append_whole). */
 	buf_add(b, before_frame, sizeof(before_frame));
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"method\":\"");
 	buf_puts(b, method);
@@ -128,6 +133,7 @@ static void event_write_update(struct session *s, enum harness_update kind, stru
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
 	struct jw w = event_begin(s, "session/update");
 
+	/* Once: growing step by step would copy a large update several times. */
 	buf_reserve(w.b, known.n + meta.n + EVENT_AROUND);
 	buf_puts(w.b, ",\"update\":");
 	event_put_update(w.b, known, marks->key, marks->id);
@@ -263,6 +269,7 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 	int64_t status = 0;
 
 	*ret = (struct turn_error){ .cls = "harness_error" };
+	/* The strings of struct turn_error are static: texts that are read are mapped to them. */
 	for (size_t i = 0; i < ARRAY_SIZE(error_classes); i++)
 		if (jstr_is(cls, error_classes[i]))
 			ret->cls = error_classes[i];
@@ -344,6 +351,7 @@ void event_webhook(struct session *s, enum webhook_type type, const char *key, s
 	_cleanup_(buf_done) struct buf hidden = { 0 }, b = { 0 };
 	struct outbox *o = s->store->outbox;
 
+	/* The members are masked and copied only if a receiver gets them. */
 	if (!outbox_wants(o, type))
 		return;
 	buf_putc(&b, '{');
@@ -401,5 +409,6 @@ void event_webhook_turn_end(struct session *s, const struct session_turn *t,
 		   (unsigned long long)t->no);
 	buf_putc(&key, '\0');
 	event_webhook(s, WEBHOOK_TURN_ENDED, t->no ? key.data : NULL, buf_slice(&b));
+	/* At once: the event of the turn is written next, and must not precede its webhook on disk. */
 	outbox_flush(s->store->outbox);
 }

@@ -1,3 +1,4 @@
+/* event_table.c - the table of event kinds. A kind without a row is shown to every client, and never dropped. */
 #include "session/core/log/event_table.h"
 
 static const struct event_kind_row rows[EVENT_KIND_MAX] = {
@@ -43,6 +44,7 @@ const char *event_kind_name(unsigned kind)
 
 unsigned event_kind_find(struct slice name)
 {
+	/* The journal has the name and not the number, so that kinds may be added in the middle of the enum. */
 	for (unsigned k = 0; k < EVENT_KIND_MAX; k++)
 		if (slice_is(name, event_kind_name(k)))
 			return k;

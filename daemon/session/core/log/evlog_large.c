@@ -60,6 +60,7 @@ static int write_usually(struct evlog *l, struct evlog_large *g)
 {
 	struct buf later = l->pending;
 
+	/* The thread may have written a part of the line. */
 	(void)!ftruncate(g->fd, l->written);
 	l->pending = (struct buf){ .max = later.max };
 	buf_add_slice(&l->pending, buf_slice(&g->head));
@@ -89,6 +90,7 @@ static int large_finish(struct evlog *l)
 	size_t n = line_bytes(g);
 	int r = 0;
 
+	/* First: the flush in write_usually would wait for the thread again. */
 	l->large = NULL;
 	if (g->result < 0) {
 		r = write_usually(l, g);
@@ -134,6 +136,7 @@ static void large_begin(struct evlog *l, const struct journal_record *rec, const
 	g->log = l;
 	g->seq = rec->seq;
 	g->frame = rec->value;
+	/* Stays open: evlog_journal_put closes nothing while l->large is set. */
 	g->fd = l->fd;
 	if (journal_record_head(&g->head, rec, kind) < 0)
 		abort(); /* no memory */
@@ -153,10 +156,12 @@ void evlog_append_whole(struct evlog *l, const struct evlog_entry *e, const char
 
 	_Static_assert(sizeof(it) == EVLOG_BEFORE_FRAME, "the item stands before the frame");
 	evlog_describe(e, clock_real_ms(), &it, &rec);
+	/* evlog_append copies the frame. It serves small events, and a journal that is full, failed or switched off. */
 	if (!can_begin(l, &rec) || buf_reserve(b, size - sizeof(it) - e->frame.n) < 0) {
 		evlog_append(l, e, kind_name);
 		return;
 	}
+	/* From here on the block owns the memory of b. The item goes into the bytes that were left free for it. */
 	data = b->data;
 	*b = (struct buf){ .max = b->max };
 	block = evlog_block_add(l, e->seq, size, data);

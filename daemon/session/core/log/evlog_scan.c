@@ -56,6 +56,7 @@ static void scan_take_record(struct journal_scan *s, const struct journal_record
 			scan_add_gap(l, l->last + 1, rec->seq - 1);
 		evlog_index_add(l, rec->seq, offset, gap);
 		l->last = rec->seq;
+		/* The number of this event tells how many are missing: the estimate is not needed. */
 		s->lost = 0;
 	}
 	s->fn(s->ctx, rec);
@@ -70,6 +71,7 @@ static void scan_take_line(struct journal_scan *s, struct slice raw)
 		return;
 	if (!s->endless && journal_record_parse(line, &rec) == 0 &&
 	    (!rec.seq || rec.seq > s->l->last)) {
+		/* Zeros in front of a line are a hole. They do not count against journal_max. */
 		s->l->freed += s->at - s->line + (line.p - raw.p);
 		scan_take_record(s, &rec, s->at + (line.p - raw.p));
 		return;
@@ -117,6 +119,7 @@ static void scan_forget(struct journal_scan *s)
 /* A hole is not read through. */
 static void scan_skip_hole(struct journal_scan *s)
 {
+	/* Only between lines: a hole within a line is damage, and its zeros must be seen. */
 	off_t data = buf_len(&s->text) ? -1 : lseek(s->l->fd, s->at, SEEK_DATA);
 
 	if (data > s->at)
@@ -167,6 +170,7 @@ static int scan_end_whole(struct journal_scan *s)
 			return -EIO;
 		return 0;
 	}
+	/* An upper bound, as no line is shorter than LINE_BYTES_MIN: numbers must not be given again. */
 	if (zeros && !s->endless) {
 		s->l->bad_lines++;
 		s->lost += zeros / LINE_BYTES_MIN + 1;
@@ -221,6 +225,7 @@ struct evlog_check *evlog_check_begin(const struct evlog *l)
 					 .fn = scan_ignore,
 					 .end = l->written,
 					 .text.max = LINE_BYTES_MAX + 2 * READ_CHUNK };
+	/* A journal that ends before this event has lost its last lines. */
 	c->last = l->flushed;
 	if (evlog_init(&c->log, l->loop, l->path, 0, 0) == 0)
 		return c;
@@ -254,6 +259,7 @@ bool evlog_check_end(struct evlog_check *c, struct evlog *l)
 	found->bad_lines += c->scan.endless || buf_len(&c->scan.text);
 	if (found->last < c->last)
 		scan_add_gap(found, found->last + 1, c->last);
+	/* The head may have been freed while it was read. Zeros there are not damage. */
 	evlog_was_trimmed(found, l->trimmed);
 	if (!evlog_damaged(found))
 		return false;
@@ -282,6 +288,7 @@ static int outline_read_end(const struct evlog *l, off_t size, struct journal_en
 
 static bool outline_is_possible(const struct evlog *l)
 {
+	/* The file must be final: pending records, a trim that runs or a hole would change it. */
 	return l->path && !evlog_damaged(l) && !l->hole && !l->error && !l->large &&
 	       !buf_len(&l->pending) && l->flushed == l->last && l->trim_next >= l->free_to &&
 	       l->written > CRC_END;
@@ -321,6 +328,7 @@ bool evlog_outline_put(struct evlog *l, struct jw *w)
 
 	if (r == 0 && fstat(l->fd, &sb) < 0)
 		r = -errno;
+	/* The file was changed behind this log. An outline would make the next daemon trust the change. */
 	if (r == 0 && sb.st_size != l->written)
 		r = -ESTALE;
 	if (r == 0)
@@ -339,6 +347,7 @@ static bool outline_is_current(const struct evlog *l, struct slice outline)
 	struct stat sb;
 	int64_t sec = -1, nsec = -1;
 
+	/* Size and time first: they detect almost every change without a read. */
 	if (fstat(l->fd, &sb) < 0 || !S_ISREG(sb.st_mode) || sb.st_size <= CRC_END ||
 	    (uint64_t)sb.st_size != jobj_uint(outline, "size"))
 		return false;
@@ -364,6 +373,7 @@ static void outline_load_index(struct evlog *l, struct jval list)
 
 	if (!jiter_init(&it, list))
 		return;
+	/* All entries: outline_put_index has thinned them out already. */
 	while ((seq = outline_next_uint(&it)))
 		evlog_index_add(l, seq, (off_t)outline_next_uint(&it), true);
 }

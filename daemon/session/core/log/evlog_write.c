@@ -28,9 +28,11 @@ static bool journal_has_space(const struct evlog *l)
 
 	if (l->written - l->freed + (off_t)l->need > l->journal_max)
 		return false;
+	/* A write above RLIMIT_FSIZE fails with EFBIG, and freed bytes do not help: the limit is on the length. */
 	if (getrlimit(RLIMIT_FSIZE, &rl) == 0 && rl.rlim_cur != RLIM_INFINITY &&
 	    (rlim_t)l->written + l->need > rl.rlim_cur)
 		return false;
+	/* If statvfs fails, the write itself must show whether there is space. */
 	return statvfs(l->path, &sv) < 0 || (uint64_t)sv.f_bavail * sv.f_frsize >= l->need;
 }
 
@@ -46,6 +48,7 @@ static void journal_retry(void *ctx)
 	}
 	l->error = 0;
 	l->need = 0;
+	/* If this fails, evlog_fail_for has set the timer again. */
 	if (evlog_flush(l) == 0 && l->recovered)
 		l->recovered(l->ctx);
 }
@@ -71,6 +74,7 @@ static int write_pending(struct evlog *l)
 {
 	int r = evlog_journal_get(l, 0);
 
+	/* The last write failed, and its ftruncate may have failed with it. */
 	if (r == 0 && l->error)
 		(void)!ftruncate(l->fd, l->written);
 	if (r == 0)
@@ -98,11 +102,13 @@ int evlog_flush(struct evlog *l)
 	}
 	if (r < 0) {
 		evlog_fail_for(l, r, n);
+		/* Limits the memory that a full disk costs: the records are dropped, and the turn fails. */
 		if (n >= FLUSH_AT)
 			evlog_rollback(l);
 		return r;
 	}
 	l->written += (off_t)n;
+	/* The records in front of a hole are complete. Those behind it never went into pending. */
 	l->flushed = l->hole ? l->hole - 1 : l->last;
 	buf_reset(&l->pending);
 	buf_trim(&l->pending,
@@ -118,6 +124,7 @@ void evlog_flush_for_reader(struct evlog *l)
 
 static void flush_now(void *ctx)
 {
+	/* The loop must not wait for a thread that writes a large event. */
 	evlog_flush_for_reader(ctx);
 }
 
@@ -151,6 +158,7 @@ static size_t upto(const struct log_block *b, uint64_t seq)
 
 void evlog_rollback(struct evlog *l)
 {
+	/* A thread still writes from a block that may be freed below. */
 	evlog_large_wait(l);
 	while (!list_empty(&l->blocks)) {
 		struct log_block *b = list_entry(l->blocks.prev, struct log_block, link);
@@ -163,6 +171,7 @@ void evlog_rollback(struct evlog *l)
 		}
 		evlog_block_free(l, b);
 	}
+	/* The index and the record ahead may point to bytes that were never written. */
 	while (l->nindex && l->index[l->nindex - 1].offset >= l->written)
 		l->nindex--;
 	if (l->ahead >= l->written)
@@ -194,6 +203,8 @@ bool evlog_cut(const struct evlog *l, uint64_t upto, size_t least, struct evlog_
 	if (!l->path || l->cannot_trim)
 		return false;
 	for (size_t i = l->nindex; i-- > 0;) {
+		/* A cut is at an entry of the index: only there the byte that begins a record is known without
+		 * reading. */
 		if (l->index[i].seq > upto + 1 || l->index[i].offset > l->written)
 			continue;
 		*ret = l->index[i];
@@ -209,6 +220,7 @@ void evlog_was_trimmed(struct evlog *l, uint64_t upto)
 
 	l->trimmed = MAX(l->trimmed, upto);
 	l->first = MAX(l->first, l->trimmed + 1);
+	/* Gaps of damage in the trimmed range are covered by the reason "trimmed". */
 	for (size_t i = 0; i < l->ngaps; i++) {
 		if (l->gaps[i].to <= l->trimmed)
 			continue;
@@ -257,6 +269,7 @@ bool evlog_trim(struct evlog *l, const struct evlog_index *at)
 	bool busy = l->trim_next < l->free_to;
 	int r = trim_punch(l, from, to);
 
+	/* Not tried again: a file system that cannot make holes (EOPNOTSUPP) stays that way. */
 	if (r < 0) {
 		l->cannot_trim = true;
 		log_warn("session", "the file system cannot free a part of a journal", "path",
@@ -265,6 +278,7 @@ bool evlog_trim(struct evlog *l, const struct evlog_index *at)
 	}
 	l->freed += at->offset - from;
 	l->free_to = at->offset;
+	/* A timer of an earlier trim is behind this piece: it continues to the new end, and punches the piece again. */
 	if (!busy)
 		l->trim_next = to;
 	evlog_was_trimmed(l, at->seq - 1);

@@ -58,6 +58,7 @@ uint64_t incarnations_end(const struct incarnations *l, const char *id, uint64_t
 		i++;
 	if (i == l->n)
 		return 0;
+	/* Minimum, not the next entry: an entry that began again after a rollback may start before its neighbour. */
 	while (++i < l->n)
 		end = MIN(end, l->list[i].from);
 	return end;
@@ -115,6 +116,7 @@ void incarnations_load(struct incarnations *l, struct jval array)
 
 	if (array.type != J_ARRAY || !jiter_init(&it, array))
 		return;
+	/* A base has the whole list: it replaces what was read before. */
 	incarnations_done(l);
 	while (jiter_next(&it, NULL, &v))
 		incarnations_load_one(l, v.raw, UINT64_MAX);

@@ -63,6 +63,7 @@ static bool take_uint(struct slice *s, uint64_t *ret)
 {
 	size_t n = u64_take(s, s->n, ret);
 
+	/* 20 digits may exceed 64 bits. */
 	return n && n < 20;
 }
 
@@ -91,6 +92,7 @@ int journal_record_parse(struct slice line, struct journal_record *ret)
 {
 	struct slice s;
 
+	/* The checksum first: after it the fixed order of members can be trusted. */
 	if (!crc_line_open(line, &s) || !record_take_head(&s, ret))
 		return -EBADMSG;
 	ret->value = s;
@@ -105,6 +107,7 @@ static size_t joints(struct slice line)
 	const char *p = line.p, *end = line.p + line.n;
 	size_t n = 0;
 
+	/* The byte before it may be anything: damage has changed the newline. */
 	while ((p = memmem(p, (size_t)(end - p), next, sizeof(next) - 1))) {
 		n += p - line.p >= 3 && memcmp(p - 3, "\"}", 2) == 0;
 		p++;
@@ -116,6 +119,7 @@ size_t journal_record_count_damaged(struct slice line)
 {
 	struct slice s = line;
 	struct journal_record r = { 0 };
+	/* A line that still begins as a record which is not an event has taken no number. */
 	bool note = record_take_head(&s, &r) && !r.seq &&
 		    event_kind_find(r.kind_name) == EVENT_KIND_MAX;
 

@@ -40,6 +40,7 @@ void event_name_incarnation(struct session *s)
 		return;
 	incarnations_begin(&s->log.incarnations, s->store->incarnation, from);
 	incarnations_put_one(&b, s->store->incarnation, from);
+	/* Exempt from the limit of the journal: without it the numbers of the events that follow would be ambiguous. */
 	evlog_note_ahead(&s->log.events, "incarnation", buf_slice(&b));
 }
 
@@ -74,6 +75,7 @@ static uint64_t inherited_last(const struct session *s)
 {
 	const struct incarnations *l = &s->log.incarnations;
 
+	/* Without an event of its own the incarnation shares all events with its predecessor. */
 	return incarnations_now(l, s->store->incarnation) ? l->list[l->n - 1].from - 1 :
 							    s->log.events.last;
 }
@@ -104,6 +106,7 @@ int session_ack(struct session *s, const char *incarnation, uint64_t seq, struct
 	char text[48];
 	int r = ack_check(s, incarnation, seq, e);
 
+	/* Acknowledgements only grow: an older one that arrives late has no effect. */
 	if (r < 0 || seq <= s->log.acked)
 		return r;
 	s->log.acked = seq;
@@ -183,11 +186,14 @@ static bool base_note(struct session *s, struct slice base)
 	uint64_t last = s->log.events.last;
 	bool done;
 
+	/* The records may exceed the limit of the journal: the head that is freed for them is larger. */
 	s->log.events.trimming = true;
 	paths_note_head(s);
 	harness_note_native(s);
 	turn_totals_note(s, s->turn.last_counted);
 	evlog_note(&s->log.events, "base", base);
+	/* A flush within the calls above may have failed and rolled back. Then `last` is smaller, and a record is
+	 * missing. */
 	done = evlog_flush(&s->log.events) == 0 && s->log.events.last == last;
 	s->log.events.trimming = trimming;
 	return done;
@@ -202,6 +208,7 @@ bool trim_now(struct session *s, bool disk_full)
 	    !evlog_cut(&s->log.events, trim_limit(s), LOG_TRIM_MIN, &at))
 		return false;
 	trim_put_base(s, &base, at.seq - 1);
+	/* Again, with the size of the base known: a trim must free at least twice what it writes. */
 	if (!evlog_cut(&s->log.events, trim_limit(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
 		return false;
 	if (!disk_full && (!base_note(s, buf_slice(&base)) || !evlog_trim(&s->log.events, &at)))
@@ -227,6 +234,7 @@ void trim_full(void *ctx, int error)
 {
 	struct session *s = ctx;
 
+	/* -EFBIG is the limit of this journal alone. Only a full disk is a reason to delete other sessions. */
 	if (!trim_now(s, error != -EFBIG) && error != -EFBIG)
 		retain_pressure(s->store);
 }

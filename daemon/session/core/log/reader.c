@@ -34,6 +34,7 @@ bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to)
 {
 	*from = r->next;
 	*to = r->last;
+	/* Events up to `last` existed when the session was deleted. */
 	return !r->session && r->next <= r->last;
 }
 
@@ -65,6 +66,7 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 	if (!reader_behind(r))
 		return 0;
 	l = &r->session->log.events;
+	/* Gaps and runs of events alternate. Each gap is reported at its place in the order. */
 	do {
 		if (evlog_gap(l, r->next, &g)) {
 			if (!sink->gap(sink->ctx, &g))
@@ -73,6 +75,7 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 		}
 		ret = evlog_read(l, r->next, reader_pump_event, &o);
 	} while (ret == 0 && evlog_gap(l, r->next, &g));
+	/* A client can acknowledge what it has got from a stream, too. */
 	event_handed(r->session, r->next);
 	return ret;
 }
@@ -101,6 +104,7 @@ void readers_drop(struct session *s)
 		list_del(&r->link);
 		r->last = s->log.events.last;
 		r->session = NULL;
+		/* After session is NULL: the owner reads from reader_lost which events it did not get. */
 		r->ops->wake(r->ctx);
 	}
 }

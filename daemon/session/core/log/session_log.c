@@ -42,6 +42,7 @@ void session_log(const struct session *s, const char *event, ...)
 	va_list ap;
 
 	va_start(ap, event);
+	/* A line of the session belongs to its running turn, if there is one. */
 	session_log_write(s, s->turn.current, LOG_INFO, event, ap);
 	va_end(ap);
 }

@@ -63,6 +63,7 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	p->params = top[0].v.raw;
 	p->update = json_object_or_none(params[P_UPDATE].v);
 	p->event = json_object_or_none(params[P_EVENT].v);
+	/* The end of a turn has its number in params; other events have it in _meta.acpd. */
 	p->turn = params[P_TURN].v.type == J_NUMBER ? params[P_TURN].v.raw : acpd[A_TURN].v.raw;
 	p->stop_detail = acpd[A_STOP_DETAIL].v.raw;
 	p->checks = acpd[A_CHECKS].v.raw;
@@ -171,11 +172,13 @@ static void put_update(struct jw *w, unsigned kind, struct slice update)
 	jw_str(w, "kind", transcript_kind(kind, update));
 	if (kind >= UPDATE_MAX || forms[kind].event)
 		jw_raw(w, "event", jobj_get(update, "sessionUpdate").raw);
+	/* `kind`, and `event` where a kind covers several updates, replace sessionUpdate. */
 	put_members(w, update, skip);
 }
 
 static void put_turn_end(struct jw *w, const struct frame_parts *p)
 {
+	/* The envelope of the event has these, or they are taken from _meta below. */
 	static const char *const skip[] = { "sessionId", "seq", "turn", "_meta", NULL };
 
 	jw_str(w, "kind", jobj_get(p->params, "error").type == J_NONE ? "complete" : "error");

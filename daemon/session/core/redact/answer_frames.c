@@ -69,6 +69,7 @@ static bool outside_strings(struct answer_frames *f, char c)
 		f->depth++;
 	else if (c == '}' || c == ']')
 		f->depth -= f->depth > 0;
+	/* Depth 1 is inside the outer array: an element has just ended there. Depth 0 is the end of the array. */
 	return (c == '}' || c == ']') && f->depth <= 1;
 }
 

@@ -17,6 +17,7 @@ static uint64_t fnv(uint64_t h, struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
+	/* 0xff is in no UTF-8 text: it separates names, so that "ab","c" and "a","bc" differ. */
 	return (h ^ 0xff) * 0x100000001b3;
 }
 
@@ -90,6 +91,7 @@ static void take_name(struct answer_strings *x, struct slice name)
 
 static void answer_enter(struct answer_strings *x, bool object, size_t at)
 {
+	/* Too deep: these levels are only counted, so that their ends match. */
 	if (x->depth + 1 == ARRAY_SIZE(x->levels)) {
 		x->beyond++;
 		x->key = false;
@@ -122,6 +124,7 @@ static void answer_leave(struct answer_strings *x, size_t end)
 	}
 	if (!x->depth)
 		return;
+	/* Strings of this object, also those before the index. `| 1`: streams of strings are odd (masked_answer.c). */
 	for (size_t i = in->first; in->index && i < x->n; i++)
 		x->list[i].stream = (x->list[i].stream ^ in->index) * 0x100000001b3 | 1;
 	if (x->tokens_depth == x->depth)
@@ -217,6 +220,7 @@ void answer_strings_take(struct answer_strings *x, const char *event, size_t at,
 
 void answer_strings_end(struct answer_strings *x)
 {
+	/* The answer was cut off. Indexes of open objects count as in complete ones. */
 	while (x->depth || x->beyond)
 		answer_leave(x, x->end);
 }

@@ -237,6 +237,7 @@ static struct slice field_take_string(struct field_walk *x)
 
 	while (x->p < x->end && *x->p != '"')
 		x->p += *x->p == '\\' ? 2 : 1;
+	/* An escape at the very end moves p beyond it. */
 	x->p = MIN(x->p, x->end);
 	return (struct slice){ start, (size_t)(x->p++ - start) };
 }
@@ -245,6 +246,7 @@ static void field_put_text(struct field_walk *x, struct slice text)
 {
 	if (!(mask_find(x->m, text) & MASK_HIT))
 		return;
+	/* What is unchanged is copied in one piece, up to the next hit. */
 	buf_add(x->ret, x->copied, (size_t)(text.p - x->copied));
 	mask_put(x->m, text, true, 0, NULL, x->ret);
 	x->copied = text.p + text.n;
@@ -264,6 +266,7 @@ static void on_string(struct field_walk *x)
 
 static void field_enter(struct field_walk *x, bool object)
 {
+	/* The JSON was validated with JSON_DEPTH_MAX. The check only keeps the index in its bounds. */
 	if (x->depth + 1 < ARRAY_SIZE(x->levels))
 		x->depth++;
 	x->levels[x->depth] = (struct field_level){ x->next, object };

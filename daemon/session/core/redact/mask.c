@@ -110,6 +110,7 @@ static void add_pattern(struct mask *m, struct slice text, bool base64)
 	uint8_t begin = text.n ? (uint8_t)text.p[0] : 0;
 	struct mask_pattern *p;
 
+	/* The filter looks at pairs of bytes, so a pattern needs two. */
 	if (text.n < 2 || m->n == NONE - 1 || known(m, text, base64))
 		return;
 	p = GROW(m->patterns, m->n);
@@ -166,6 +167,7 @@ static void note_tail(struct mask_search *x, size_t i)
 	struct mask_known *k = x->known;
 
 	x->tail = MIN(x->tail, i);
+	/* The same place may be reported by several patterns. */
 	if (!k || k->ntails > MASK_TAILS_MAX ||
 	    (k->ntails && k->tails[k->ntails - 1] == x->text.p + i))
 		return;
@@ -230,12 +232,16 @@ static bool mask_search_next(struct mask_search *x, size_t i)
 		if (!m->classes[t[i]])
 			continue;
 		if (t[i] == '\\' || t[i] == '%') {
+			/* Within a run of backslashes only the first one is tried: mask_match.c reads the run as a
+			 * whole. */
 			if ((!i || t[i - 1] != '\\') && try_coded(x, i))
 				return true;
 		}
 		if (!(m->classes[t[i]] & BEGINS))
 			continue;
 		bit = i + 1 < x->text.n ? pair_bit(t[i], t[i + 1]) : 0;
+		/* A second byte that may be written otherwise, or a quote that may end a string, says nothing:
+		 * compare. */
 		if (i + 1 < x->text.n && !(m->pairs[bit / 8] & 1u << bit % 8) &&
 		    !(m->classes[t[i + 1]] & WRITTEN_OTHERWISE) && !(x->quotes && t[i + 1] == '"'))
 			continue;
@@ -336,6 +342,7 @@ size_t mask_walk(const struct mask *m, struct slice text, bool json, bool last, 
 	size_t done = 0, unit = 0;
 
 	for (size_t i = 0; m && m->n && mask_search_next(&x, i); i = done = x.end) {
+		/* A possible secret that began earlier may be longer, and contain this one. It waits for more text. */
 		if (!last && x.tail <= x.start)
 			break;
 		x.tail = SIZE_MAX;
@@ -365,6 +372,7 @@ static void hide(void *ctx, size_t start, size_t end)
 {
 	struct mask_copy *c = ctx;
 
+	/* start may be before `done`, if the caller skips text that was sent (from). */
 	copy_up_to(c, start);
 	if (end > c->done)
 		buf_puts(c->ret, MASK);
@@ -394,6 +402,7 @@ void mask_line(const struct mask *m, char *text, size_t size)
 	mask_put(m, whole, false, 0, cut ? &tail : NULL, &b);
 	if (tail < whole.n)
 		buf_puts(&b, MASK);
+	/* Out of memory: an empty line, and never the secret. */
 	if (b.failed)
 		buf_reset(&b);
 	whole = buf_slice(&b);

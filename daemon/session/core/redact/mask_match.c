@@ -40,6 +40,7 @@ enum match_step { WENT_ON, DIFFERS, ENDED };
 
 static bool ends_at(const struct match_reading *r, size_t i)
 {
+	/* In JSON as a whole a quote ends the string that is read, wherever the text goes on. */
 	return i >= r->n || (r->quotes && r->text[i] == '"');
 }
 
@@ -105,6 +106,7 @@ static enum match_step take_utf16(const struct match_reading *r, size_t *i, uint
 	if (s != WENT_ON || *ret < 0xd800 || *ret > 0xdbff)
 		return s;
 	run = run_at(r, *i);
+	/* A high half without its low half is not a character. */
 	if (!run || run > RUN_MAX)
 		return ends_at(r, *i) ? ENDED : DIFFERS;
 	*i += run;
@@ -210,6 +212,7 @@ static enum match_step step_any(const struct match_reading *r, struct match_posi
 	if (c == '\\')
 		return step_escaped(r, at, other);
 	if (c == '%') {
+		/* "%41" is an A, or the three characters of a value that contains a percent sign. */
 		*other = *at;
 		if (step_percent(r, other) != WENT_ON)
 			other->i = 0;
@@ -235,6 +238,7 @@ static enum match_outcome pattern_compare(struct match_reading *r, struct match_
 			best = MAY_BEGIN;
 		if (other.i && s == WENT_ON && other.i == at.i && other.k == at.k)
 			other.i = 0;
+		/* Without the limit a text of ambiguous characters would take exponential time. */
 		if (other.i && r->tried++ < READINGS_MAX) {
 			o = pattern_compare(r, other, end);
 			best = MAX(best, o);

@@ -50,6 +50,7 @@ static void event_free(struct answer_event *e)
 {
 	list_del(&e->link);
 	for (size_t i = 0; i < e->n; i++) {
+		/* A piece that still waits is in the list of its text. */
 		list_del(&e->pieces[i]->link);
 		buf_done(&e->pieces[i]->out);
 		free(e->pieces[i]);
@@ -104,6 +105,7 @@ static void text_free(struct masked_answer *a, struct answer_text *t)
 	a->held -= buf_len(&t->raw);
 	a->ntexts--;
 	list_del(&t->link);
+	/* Unlinked only: pieces belong to their events. */
 	while (!list_empty(&t->pieces))
 		list_del(t->pieces.next);
 	buf_done(&t->raw);
@@ -134,6 +136,7 @@ static void pass(struct settling *s, size_t end, bool shown)
 		struct answer_piece *p = list_first(&s->text->pieces, struct answer_piece, link);
 		size_t n = MIN(end - s->done, p->left);
 
+		/* Each piece gets the part of the result that came in it, so that the events keep their shares. */
 		if (shown)
 			buf_add(&p->out, buf_slice(&s->text->raw).p + s->done, n);
 		p->changed |= !shown;
@@ -151,6 +154,7 @@ static void hide_part(void *ctx, size_t start, size_t end)
 	struct settling *s = ctx;
 
 	pass(s, start, true);
+	/* The mask goes to the piece in which the secret begins. Later pieces lose their part. */
 	if (end > s->done)
 		buf_puts(&list_first(&s->text->pieces, struct answer_piece, link)->out, MASK);
 	pass(s, end, false);
@@ -163,6 +167,7 @@ static void settle(struct masked_answer *a, const struct mask *m, struct answer_
 	size_t known = mask_walk(m, buf_slice(&t->raw), t->json, last, hide_part, &s);
 
 	pass(&s, known, true);
+	/* What hide_beginnings has replaced stays in raw, so that the rest of its secret is recognized. */
 	t->gone = s.done - known;
 	buf_consume(&t->raw, known);
 	a->held -= known;
@@ -179,6 +184,7 @@ static void hide_beginnings(struct masked_answer *a)
 		struct answer_piece *p = e->pieces[i];
 
 		list_each(t, &a->texts, struct answer_text, link)
+			/* Only a text whose first waiting piece is in this event holds the event back. */
 			if (p->left && t->pieces.next == &p->link) {
 				struct settling s = { t, t->gone };
 
@@ -236,6 +242,7 @@ static void take_whole(struct taking *x, size_t at, size_t n, bool json)
 	struct slice text = { x->raw.p + at, n };
 	struct answer_piece *p;
 
+	/* A text without a continuation: its end cannot become a secret later. */
 	if (x->a->stopped || !(mask_find(x->m, text) & MASK_HIT))
 		return;
 	p = piece_add(x, at, n);
@@ -313,6 +320,7 @@ static void answer_take_data(struct taking *x, size_t at, size_t n)
 static bool next_line(struct slice raw, size_t *at, size_t *start, size_t *n)
 {
 	*start = *at;
+	/* CR LF gives an empty line in between, which has no field and changes nothing. */
 	while (*at < raw.n && raw.p[*at] != '\n' && raw.p[*at] != '\r')
 		++*at;
 	*n = *at - *start;
@@ -324,6 +332,7 @@ static bool take_field(struct slice raw, size_t *at, size_t *n)
 {
 	struct slice line = { raw.p + *at, *n };
 
+	/* A byte order mark may begin the stream (HTML standard, "Server-sent events"). */
 	if (!*at)
 		slice_skip(&line, "\xef\xbb\xbf");
 	if (!slice_skip(&line, "data:"))
@@ -402,6 +411,7 @@ static void end_event(struct masked_answer *a, const struct mask *m, struct buf 
 	bool touched = is_touched(a, m, buf_slice(&a->open));
 	struct answer_event *e;
 
+	/* The usual case: nothing is parsed, and the bytes go out as they came. */
 	if (!touched && list_empty(&a->events)) {
 		buf_add_slice(ret, buf_slice(&a->open));
 		a->held -= buf_len(&a->open);
@@ -433,6 +443,7 @@ static void bound(struct masked_answer *a, struct buf *ret)
 		answer_release(a, ret);
 	}
 	a->stopped |= a->held > ANSWER_HELD_MAX || a->open.failed;
+	/* Nothing that is held may be sent unmasked, so it is dropped. */
 	if (a->stopped)
 		drop_all(a);
 }
@@ -445,6 +456,7 @@ static size_t add_some(struct masked_answer *a, const struct mask *m, struct sli
 
 	buf_add(&a->open, bytes.p, n);
 	a->held += n;
+	/* Without a mask, and with nothing that waits, bytes need not wait for the end of their event. */
 	if (a->frames.form == ANSWER_OTHER || (!m && a->held == buf_len(&a->open)))
 		pass_open(a, m, false, ret);
 	else if (ends)

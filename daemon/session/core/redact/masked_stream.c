@@ -98,6 +98,7 @@ void masked_stream_flush(struct session *s)
 
 	if (!st || from == buf_len(&st->text))
 		return;
+	/* The text stays, marked as sent: if it turns out to begin a secret, the rest of that is still hidden. */
 	st->shown = buf_len(&st->text);
 	mask_put(s->redact.known.mask, buf_slice(&st->text), true, from, NULL, &b);
 	p = (struct stream_piece){ .kind = st->kind,
@@ -126,6 +127,7 @@ static struct masked_stream *stream_for(struct session *s, const struct stream_p
 		st = s->redact.stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
+	/* The newest chunk gives the frame: held text goes out in an update like the one it came in last. */
 	st->kind = p->kind;
 	raw_set(&st->message, p->message);
 	raw_set(&st->head, p->head);
@@ -142,6 +144,7 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 
 	buf_add_slice(&st->text, p->text);
 	mask_put(s->redact.known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
+	/* `tail` is where a possible secret begins: what is before it is final, and is dropped. */
 	st->shown -= MIN(st->shown, tail);
 	buf_consume(&st->text, tail);
 	if (!buf_len(&st->text))
@@ -166,6 +169,7 @@ void masked_stream_add(struct session *s, const struct harness_event *ev)
 
 	if (!take_piece(ev, &p))
 		return;
+	/* Text of another message does not continue a secret. What is held goes out before it. */
 	if (s->redact.stream && !stream_continues(s->redact.stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);

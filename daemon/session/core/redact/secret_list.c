@@ -1,3 +1,4 @@
+/* secret_list.c - the list of values of a session, oldest first, and the mask that is made of it. */
 #include "session/core/redact/secret_list.h"
 
 #include "base/util.h"
@@ -10,6 +11,7 @@ void secret_list_forget(struct secrets *x, size_t i)
 	struct secret *gone = &x->list[i];
 
 	x->bytes -= gone->n;
+	/* A locked value belongs to its locked_text, which is wiped with its last reference. */
 	if (!gone->locked) {
 		secret_wipe(gone->value, gone->n);
 		free(gone->value);
@@ -47,12 +49,14 @@ void secret_list_keep_locked(struct secrets *x, struct locked_text *t, bool old)
 
 void secret_list_make_room(struct secrets *x, size_t n)
 {
+	/* Only values of earlier loads are evicted, the oldest first. Current ones are refused instead. */
 	while (x->n && x->list[0].old && (x->n >= SECRETS_MAX || x->bytes + n > SECRETS_BYTES_MAX))
 		secret_list_forget(x, 0);
 }
 
 void secret_list_rebuild(struct secrets *x)
 {
+	/* A new mask, not a changed one: a thread may search with a reference to the old one. */
 	x->mask = mask_free(x->mask);
 	if (x->n)
 		x->mask = mask_new();

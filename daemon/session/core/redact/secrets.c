@@ -32,6 +32,7 @@ struct loading {
 /* Backslashes and line breaks are not compared. */
 static size_t length_compared(struct slice v)
 {
+	/* mask_add leaves these characters out of the pattern, so they do not make a value longer. */
 	size_t n = 0;
 
 	for (size_t i = 0; i < v.n; i++)
@@ -71,6 +72,7 @@ static bool in_use(const struct secrets_given *g, struct slice v)
 	for (size_t i = 0; i < ARRAY_SIZE(g->in_use); i++)
 		if (g->in_use[i] && slice_is(v, g->in_use[i]))
 			return true;
+	/* The name of a model is in every usage record. Masked, the records would have no model. */
 	jarr_each(model, g->models)
 		if (slice_eq(json_unquoted(model), v))
 			return true;
@@ -96,6 +98,7 @@ static const char *refusal(const struct loading *l, struct slice v)
 
 static void add_quietly(struct loading *l, struct slice v)
 {
+	/* Not reported if refused: the client has not marked this part of a value as a secret. */
 	secret_list_make_room(l->x, v.n);
 	if (!refusal(l, v))
 		secret_list_keep(l->x, v, false);
@@ -120,6 +123,7 @@ static void add_lines(struct loading *l, struct slice v)
 		size_t n = end ? (size_t)(end - v.p) : v.n;
 		struct slice line = trimmed((struct slice){ v.p, n });
 
+		/* Lines with blanks are prose or headers ("-----BEGIN ..."): to mask those would damage other text. */
 		if (line.n < v.n && line.n >= LINE_MIN && !memchr(line.p, ' ', line.n))
 			add_quietly(l, line);
 		n += end != NULL;
@@ -145,6 +149,7 @@ static void add(struct loading *l, const char *prefix, struct slice name, struct
 		add_lines(l, v);
 		return;
 	}
+	/* An empty value is not a secret, and is not worth a report. */
 	if (!v.n)
 		return;
 	buf_puts(&path, prefix);
@@ -158,6 +163,7 @@ static void add_json(struct loading *l, const char *prefix, struct slice name, s
 
 	if (jstr_decode_bytes(v, &b) == 0)
 		add(l, prefix, name, buf_slice(&b));
+	/* The decoded copy is on the heap. Freed memory must not keep a secret. */
 	if (b.data)
 		secret_wipe(b.data, b.cap);
 }
@@ -172,6 +178,7 @@ static void add_locked(struct loading *l, struct locked_text *t, const char *nam
 	if (why) {
 		note_unmasked(l, slice_of(name), why);
 	} else if (v.n) {
+		/* By reference: the key stays in locked memory, and has no second copy in the list. */
 		secret_list_keep_locked(l->x, t, false);
 		add_lines(l, v);
 	}
@@ -228,6 +235,7 @@ static void add_password(struct loading *l, struct slice v)
 		}
 	colon = memchr(at, ':', (size_t)(end - at));
 	host = memrchr(at, '@', (size_t)(end - at));
+	/* The last "@" ends the password: a host cannot contain one (RFC 3986). */
 	if (colon && host && colon < host)
 		add_quietly(l, (struct slice){ colon + 1, (size_t)(host - colon - 1) });
 }
@@ -238,6 +246,7 @@ static void add_variable(struct loading *l, const char *prefix, struct slice nam
 
 	if (secrets_name(name))
 		add_json(l, prefix, name, v);
+	/* A variable with a common name may still have an address with a password (DATABASE_URL). */
 	else if (jstr_decode_bytes(v, &b) == 0)
 		add_password(l, buf_slice(&b));
 	if (b.data)
@@ -249,6 +258,7 @@ static void add_operators(struct loading *l)
 	for (size_t i = 0; i < l->given->noperators; i++) {
 		const struct harness_env *e = &l->given->operators[i];
 
+		/* Quietly: the client did not give these values, so its report does not list them. */
 		if (secrets_name(slice_of(e->name)))
 			add_quietly(l, slice_of(e->value));
 		else
@@ -377,6 +387,7 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	for (size_t i = 0; i < x->n; i++)
 		x->list[i].old = true;
 	jw_arr(&l.unmasked, NULL);
+	/* The order counts: when the list is full, later values are refused with "too_many". */
 	secrets_add_members(&l, "secrets.", g->marked, false);
 	if (g->provider.n)
 		add_provider(&l);
@@ -387,6 +398,7 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	jw_end_arr(&l.unmasked);
 	free(x->unmasked);
 	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);
+	/* Once, at the end: each rebuild makes all patterns again. */
 	secret_list_rebuild(x);
 }
 
@@ -401,6 +413,7 @@ void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slic
 
 	if (!jiter_init(&it, (struct jval){ J_OBJECT, env }))
 		return;
+	/* The sandbox controls this text: the limits bound what it can add to the mask. */
 	while (x->learned < SECRETS_LEARNED_MAX && jiter_next(&it, &key, &v)) {
 		size_t before = x->n;
 
@@ -415,6 +428,7 @@ void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slic
 void secrets_inherit(struct secrets *x, const struct secrets *from)
 {
 	for (size_t i = 0; i < from->n; i++)
+		/* The history of the original is copied with the fork, and later output may repeat it. */
 		if (x->n < SECRETS_MAX && x->bytes + from->list[i].n <= SECRETS_BYTES_MAX)
 			secret_list_keep_again(x, &from->list[i]);
 	secret_list_rebuild(x);
@@ -422,6 +436,7 @@ void secrets_inherit(struct secrets *x, const struct secrets *from)
 
 void secrets_done(struct secrets *x)
 {
+	/* From the end: secret_list_forget moves what is behind an entry. */
 	while (x->n)
 		secret_list_forget(x, x->n - 1);
 	free_each(x->list, x->unmasked);

@@ -13,6 +13,7 @@
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {
+	/* The usual case copies nothing. */
 	if (!mask_hits(s->redact.known.mask, json))
 		return json;
 	event_fields_mask(s->redact.known.mask, json, members, table, b);
@@ -66,6 +67,7 @@ void session_mask_rest(const struct session *s, struct buf *b, bool cut)
 		session_mask_bytes(s, b);
 		return;
 	}
+	/* The first half is searched with a tail, so that a secret across the middle is found in the second. */
 	mask_put(s->redact.known.mask, (struct slice){ whole.p, half }, false, 0, &tail, &first);
 	mask_put(s->redact.known.mask, slice_after(whole, tail), false, 0, NULL, &last);
 	buf_done(&first);
@@ -108,6 +110,7 @@ int session_mask_file(const struct session *s, const char *path)
 		return 0;
 	copy = xprintf("%s.hidden", path);
 	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* Next to the file, so that rename replaces it in one step. */
 	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (from < 0 || to < 0)
 		return -errno;

@@ -47,6 +47,7 @@ void activity_note(struct session *s)
 		list_add_tail(&a->working, &s->working_link);
 	if (was && !is)
 		activity_forget(s);
+	/* What works may have changed its deadline. */
 	else if (is)
 		activity_notify(a);
 }
@@ -57,6 +58,7 @@ void activity_forget(struct session *s)
 
 	if (list_empty(&s->working_link))
 		return;
+	/* set_idle looks at the list: the session must have left it. */
 	list_del(&s->working_link);
 	set_idle(a);
 	activity_notify(a);

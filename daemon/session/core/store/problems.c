@@ -1,3 +1,4 @@
+/* problems.c - keeps what was found damaged on disk, for /ready and doctor, until the daemon ends. */
 #include "session/core/store/problems.h"
 
 #include "base/limits.h"
@@ -31,6 +32,7 @@ void problems_add(struct problems *p, const char *what, const char *name, const 
 
 	log_error("state", "something on disk is not as it was written", "what", what, "name",
 		  name ? name : "", "text", text);
+	/* The log has every problem. The list is limited. */
 	if (++p->n > PROBLEMS_MAX)
 		return;
 	x = new0(struct problem);

@@ -86,6 +86,7 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 	struct err e = { 0 }, keys = { 0 }, recovery = { 0 };
 	bool ready = store_admit(st, &e) == 0 && !state && harness;
 
+	/* `&& ready` last: every check runs, so that all problems are listed. */
 	ready = check_keys(st, &keys) == 0 && ready;
 	ready = check_recovery(st, &recovery) == 0 && ready;
 	jw_bool(w, "ready", ready);

@@ -116,6 +116,7 @@ static void removal_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct removal_queue *r = ctx;
 
+	/* A helper that was killed has removed a part. The next daemon finds the names in removed/. */
 	if (!r->stopping)
 		report_failed(r, jobj_get(report, "failed").raw, e);
 	r->helper = helper_job_free(r->helper);
@@ -193,6 +194,7 @@ static int put_part(struct removal_queue *r, const struct part *p, const char *i
 
 	if (rename(from, to) == 0 || errno == ENOENT)
 		return 0;
+	/* The target exists: only for an id that was deleted before. */
 	if (errno == ENOTEMPTY || errno == EEXIST)
 		return is_queued(r, id) ? put_foreign(r, p, from) : -errno;
 	return errno == EXDEV ? put_foreign(r, p, from) : -errno;
@@ -229,8 +231,11 @@ int removal_session(struct removal_queue *r, const char *id, struct err *e)
 	_cleanup_(freep) char *entry = file_join(r->dir, id);
 	int ret = 0;
 
+	/* An id becomes a component of paths, and may be the name of a file that acpd did not write. TREE_PREFIX is
+	 * for removal_tree. */
 	if (!*id || id[strspn(id, ID_CHARS)] || slice_starts(slice_of(id), TREE_PREFIX))
 		return 0;
+	/* EEXIST: an earlier removal of the same id has not ended (see is_queued). */
 	if (mkdir(entry, 0700) < 0 && errno != EEXIST)
 		ret = -errno;
 	if (ret == 0)
@@ -252,6 +257,7 @@ int removal_tree(struct removal_queue *r, const char *path)
 	_cleanup_(freep) char *entry = NULL, *to = NULL;
 	int ret = 0;
 
+	/* An empty directory needs no helper. */
 	if (rmdir(path) == 0 || errno == ENOENT)
 		return 0;
 	random_hex(name + strlen(name), 16);

@@ -58,6 +58,7 @@ static size_t candidates(struct session_store *st, bool stored_first,
 
 		if (!removable(s))
 			continue;
+		/* Insertion sort. If there are more than RETAIN_BATCH, the last one falls out. */
 		while (at > 0 && before(s, out[at - 1], stored_first))
 			at--;
 		if (at == RETAIN_BATCH)
@@ -120,6 +121,7 @@ static void du_on_gone(void *ctx, const struct proc_status *status _unused_)
 	struct session_store *st = ctx;
 
 	st->retention.measuring = proc_free(st->retention.measuring);
+	/* By id: the session may have been freed while du ran. */
 	list_each(s, &st->sessions, struct session, link)
 		if (strcmp(s->id, st->retention.measured_id) == 0)
 			s->stored.bytes = st->retention.measured;
@@ -149,6 +151,7 @@ static void retain_measure(struct session_store *st, struct session *s)
 	     *env[] = { NULL };
 	struct err e = { 0 };
 
+	/* The value if du cannot be started, or prints no total. */
 	st->retention.measured = s->log.events.written - s->log.events.freed;
 	xstrset(&st->retention.measured_id, s->id);
 	if (du)
@@ -228,6 +231,7 @@ static void on_check(void *ctx)
 
 	if (st->stopping)
 		return;
+	/* A tenth of the age in milliseconds: no session stays much longer than the limit. */
 	if (st->retention.keep.age_secs)
 		pause = MIN(pause,
 			    MAX((uint64_t)st->retention.keep.age_secs * 100, RETAIN_CHECK_MS));
@@ -270,6 +274,7 @@ static void on_pressure(void *ctx)
 	if (st->stopping || store_has_space(st, RETAIN_ROOM_MIN))
 		return;
 	if (!removing(st)) {
+		/* One only. Its removal frees space later, and more deletions now might not be needed. */
 		if (candidates(st, true, list))
 			let_go(list[0], "room", &st->totals.removed_room);
 		else
@@ -301,6 +306,7 @@ void retain_check(struct session *s)
 
 void store_clock_jumped(struct session_store *st)
 {
+	/* Ages are of the wall clock: after a jump sessions may have expired. */
 	retain_begin(st);
 }
 

@@ -36,6 +36,7 @@ int journal_open(struct session *s, struct err *e)
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int r;
 
+	/* Checked before the file is made: an almost full disk would take the head, and fail in the first turn. */
 	if (s->store->journal && !store_has_space(s->store, JOURNAL_ROOM_MIN)) {
 		ledger_pressed(s->store->ledger);
 		retain_pressure(s->store);
@@ -45,6 +46,7 @@ int journal_open(struct session *s, struct err *e)
 		       s->store->journal_max);
 	if (r < 0)
 		return no_log(e, r);
+	/* Before the first record: a write that fails calls these. */
 	journal_watch(s);
 	paths_note_head(s);
 	r = evlog_flush(&s->log.events);

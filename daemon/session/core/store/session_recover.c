@@ -69,6 +69,7 @@ static void recover_string(struct slice object, const char *key, char **slot)
 
 static void recover_head(struct journal_reading *r, const struct journal_record *rec)
 {
+	/* A journal has this record again after each change. The last one is valid. */
 	recover_string(rec->value, "cwd", &r->s->cwd);
 	recover_string(rec->value, "harness", &r->harness);
 	r->s->stored.uid = jobj_uint(rec->value, "uid");
@@ -129,6 +130,7 @@ static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	turn_free(r->open);
 	tool_calls_forget(r->s);
+	/* The events of the turn before are complete, or its end is damaged: no event of it follows. */
 	PARTS_CALL(recall_turn_end, r->s, false);
 	r->open = turn_blank(r->s);
 	r->open->no = no;
@@ -148,6 +150,7 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
 	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
 		t->first_output_mono = rec->time_ms;
+	/* tool_call_recall counts the call for the current turn. */
 	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
 		r->s->turn.current = t;
 		tool_call_recall(r->s, update, rec->time_ms);
@@ -275,6 +278,7 @@ static bool take_summary(struct session *s, struct journal_reading *r)
 {
 	if (!summary_take(s, on_record, r))
 		return false;
+	/* The summary has no events, so the records did not move `next`. */
 	r->next = s->log.events.last + 1;
 	journal_check_later(s);
 	return true;
@@ -291,6 +295,7 @@ static int recover_read_journal(struct session *s, struct journal_reading *r)
 		return e;
 	note_damage(r, s->log.events.last + 1);
 	s->stored.headless = !s->cwd || !r->harness;
+	/* Without damage there never was a head: the daemon was killed before it wrote one, or this is not a journal. */
 	if (s->stored.headless && !evlog_damaged(&s->log.events))
 		return -EBADMSG;
 	if (s->stored.headless)

@@ -54,6 +54,7 @@ static void index_grow(struct session_index *x)
 {
 	struct session_index was = *x;
 
+	/* Doubling keeps one session per slot on average, and nslots a power of two. */
 	x->nslots = was.nslots ? 2 * was.nslots : SLOTS_MIN;
 	x->slots = xalloc(x->nslots * sizeof(struct session *));
 	for (size_t i = 0; i < was.nslots; i++)
@@ -76,6 +77,7 @@ void session_index_remove(struct session_index *x, struct session *s)
 {
 	struct session **at = index_slot(x, s->id);
 
+	/* Ends: a session is in the index from session_blank to session_free. */
 	while (*at != s)
 		at = &(*at)->stored.same_slot;
 	*at = s->stored.same_slot;
@@ -128,6 +130,7 @@ static int find_agent_user(struct session_store *st, const char *name, struct er
 	pw = getpwnam(name);
 	if (!pw)
 		return err_set(e, -ENOENT, 0, "AGENT_USER_UNKNOWN", "no user named '%s'", name);
+	/* Nothing is to be switched, so root is not needed. */
 	if (pw->pw_uid == geteuid())
 		return 0;
 	if (geteuid() != 0)
@@ -154,6 +157,7 @@ static int open_ledger(struct session_store *st, struct err *e)
 	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
 
 	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
+	/* Without a ledger no turn could be recorded: the daemon does not start. */
 	if (!st->ledger)
 		return -EIO;
 	ledger_on_problem(st->ledger, on_ledger_problem, st);
@@ -214,6 +218,7 @@ static void remove_foreign(void *ctx, const char *path)
 	struct agent_user owner = agent_user_self();
 	struct stat sb;
 
+	/* With the rights of the owner of the tree: the agent controls what is in it. */
 	if (lstat(path, &sb) == 0 && sb.st_uid != owner.uid)
 		owner = (struct agent_user){ geteuid() == 0, sb.st_uid, sb.st_gid, NULL };
 	workspaces_remove(&st->workspaces, &owner, path);
@@ -283,6 +288,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	list_init(&st->recovery.unchecked);
 	activity_init(&st->activity);
 	problems_init(&st->problems);
+	/* store_free accepts a store that is opened in part. */
 	if (store_make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    PARTS_FIRST(store_open, st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
@@ -406,6 +412,7 @@ int store_forget(struct session_store *st, const char *id, struct err *e)
 void store_each(struct session_store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
 {
+	/* A list must have all sessions: the journals that are still unread are read now. */
 	recover_all(st);
 	list_each(s, &st->sessions, struct session, link)
 		if (s->number > after && s->state != SESSION_OPENING && !s->stored.remove)
@@ -443,6 +450,7 @@ void store_check_stopped(struct session_store *st)
 		return;
 	list_each(s, &st->sessions, struct session, link)
 		readers_finish(s);
+	/* Cleared first, so that done is called once. */
 	st->stopped = NULL;
 	done(st->stopped_ctx);
 }
@@ -453,6 +461,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	st->stopped = done;
 	st->stopped_ctx = ctx;
 	list_each(s, &st->sessions, struct session, link) {
+		/* Before the harness is stopped: its exit would end the turn as failed with another class. */
 		turns_end_all(s);
 		PARTS_CALL(stop, s);
 		harness_stop(s);
@@ -461,6 +470,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	removal_stop(st->removal);
 	PARTS_CALL(store_stop, st);
 	retain_stop(st);
+	/* There may be no child at all. */
 	store_check_stopped(st);
 }
 

@@ -44,6 +44,7 @@ static bool is_due(const struct session *s)
 {
 	const struct evlog *l = &s->log.events;
 
+	/* Of a session without head or from a bundle the state is incomplete: its journal is read each time. */
 	return s->def && l->path && l->written >= (off_t)SUMMARY_MIN &&
 	       l->written != s->log.summarized && rests(s) && !s->stored.headless &&
 	       !s->stored.imported && !s->stored.remove && !s->stored.gone;
@@ -94,6 +95,7 @@ void summary_write(struct session *s)
 	if (!is_due(s) || evlog_flush(&s->log.events) != 0 || !put_lines(s, &file))
 		return;
 	path = summary_path(s);
+	/* By rename: a reader finds the old summary or the new one, and a failure leaves the old one, which is stale. */
 	if (file_replace(path, file.data, file.len, 0600) == 0)
 		s->log.summarized = s->log.events.written;
 }
@@ -157,6 +159,7 @@ bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_
 	if (file_read(path, SUMMARY_MAX, &file) < 0 || !parse(buf_slice(&file), &lines) ||
 	    !summary_take_journal(s, lines.rec[0].value))
 		return false;
+	/* Line 0 is the outline. The others are records, as recovery gets them from a journal. */
 	for (size_t i = 1; i < ARRAY_SIZE(kinds); i++)
 		fn(ctx, &lines.rec[i]);
 	return true;
@@ -231,6 +234,7 @@ void journal_check_forget(struct session *s)
 
 	if (list_empty(&s->stored.check_link))
 		return;
+	/* The check that runs reads the journal of the first session of the list. */
 	if (r->unchecked.next == &s->stored.check_link)
 		r->check = evlog_check_free(r->check);
 	list_del(&s->stored.check_link);

@@ -49,6 +49,7 @@ int state_version_check(const char *state_dir, struct err *e)
 void state_version_write(const char *state_dir)
 {
 	_cleanup_(freep) char *path = file_join(state_dir, "version");
+	/* Never overwritten: the version check has accepted it. */
 	int r = access(path, F_OK) == 0 ? 0 : file_replace(path, "1\n", 2, 0600);
 
 	if (r < 0)
@@ -82,6 +83,7 @@ static mode_t mode_widest(const char *name)
 		if (ours[i].begins ? strncmp(name, ours[i].name, strlen(ours[i].name)) == 0 :
 				     strcmp(name, ours[i].name) == 0)
 			return ours[i].mode;
+	/* Files of the operator, or of a later version: their modes are not acpd's to change. */
 	return 07777;
 }
 
@@ -91,6 +93,7 @@ static void mode_fix(int dir, const char *name)
 	struct stat sb;
 	char was[8];
 
+	/* Links are left alone: fchmodat would change their target, anywhere. */
 	if (fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(sb.st_mode) ||
 	    !(sb.st_mode & 0777 & ~most))
 		return;

@@ -22,6 +22,7 @@ static void session_leave_copy(struct session *s)
 
 int store_begin_incarnation(struct session_store *st, const char *new_id, struct err *e)
 {
+	/* First, as it alone can fail: after it everything uses the new id. */
 	int r = ledger_begin(st->ledger, new_id, e);
 
 	if (r < 0)
@@ -69,8 +70,10 @@ void harness_forget_keys(struct session *s)
 		return;
 	}
 	s->harness.forget = true;
+	/* The exit is expected: it must not become an event. */
 	if (s->harness.state != H_STOPPING)
 		harness_set_state(s, H_STOPPING);
+	/* proc_kill, not proc_stop: the process has the keys, and must not get time to use them. */
 	proc_kill(s->harness.proc);
 }
 

@@ -76,6 +76,7 @@ bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
 	if (jscan_object(call, found, ARRAY_SIZE(found)) != JSCAN_OK ||
 	    (!any_relative(found[0].v) && !any_relative(found[1].v)))
 		return false;
+	/* A call without a relative path has ended above, without a copy. */
 	if (jscan_value(call, &v) != JSCAN_OK || !jiter_init(&it, v))
 		return false;
 	jw_obj(&w, NULL);

@@ -36,6 +36,7 @@ static bool client_id_put(uint64_t *slots, size_t cap, uint64_t v)
 {
 	size_t i = v & (cap - 1);
 
+	/* Ends: at least half of the slots are free (see take). */
 	for (; slots[i]; i = (i + 1) & (cap - 1))
 		if (slots[i] == v)
 			return false;
@@ -91,6 +92,7 @@ char *client_ids_unique(struct client_ids *t, enum id_kind kind, struct slice ra
 		name = xalloc(stem.n + sizeof(tail));
 		memcpy(name, stem.p, stem.n);
 		strcpy(name + stem.n, tail);
+		/* A full table cannot check any more. The suffix with the number of the turn is taken as it is. */
 		if (t->n >= SESSION_IDS_MAX || client_ids_take(t, kind, slice_of(name)))
 			break;
 	}
@@ -120,6 +122,7 @@ void client_ids_load(struct client_ids *t, struct jval text)
 {
 	if (text.type != J_STRING)
 		return;
+	/* The raw string includes its quotes. 16 hexadecimal digits are one digest. */
 	for (const char *p = text.raw.p + 1; p + 16 < text.raw.p + text.raw.n; p += 16) {
 		char hex[17] = { 0 };
 		uint64_t digest;

@@ -23,6 +23,7 @@ static struct keyed_result *result_new(struct session *s, char *key)
 	list_each(old, &s->turn.keys, struct keyed_result, link)
 		if (strcmp(old->key, key) == 0)
 			result_free(s, old);
+	/* The list owns the key from here on. */
 	k->key = key;
 	list_add_tail(&s->turn.keys, &k->link);
 	s->turn.nkeys++;
@@ -44,6 +45,7 @@ void keyed_result_add(struct session *s, const struct session_turn *t, const str
 	k->turn = r->turn;
 	k->seq = r->seq;
 	memcpy(k->digest, t->digest, sizeof(k->digest));
+	/* The texts are copied: t and r do not outlive the end of the turn. */
 	if (r->failed) {
 		k->error = *r->error;
 		k->proof = r->proof.n ? xstrndup(r->proof.p, r->proof.n) : NULL;
@@ -66,6 +68,8 @@ bool keyed_result_answer(const struct session *s, const char *key, turn_done_fn 
 	const struct keyed_result *k = keyed_result_find(s, key);
 	struct turn_result r = { .session = s->id };
 
+	/* same_key: the daemon stopped the turn. The client may send the prompt again under this key, and it runs
+	 * again. */
 	if (!k || (!k->result && k->error.same_key))
 		return false;
 	r.failed = !k->result;
@@ -89,6 +93,7 @@ static char *result_of(struct slice params, struct slice acpd)
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "stopReason", jobj_get(params, "stopReason").raw);
+	/* promptUsage is that of all turns of the prompt. Without it the prompt had one turn, and usage is the same. */
 	jw_raw(&w, "usage", usage.n ? usage : jobj_get(params, "usage").raw);
 	jw_obj(&w, "_meta");
 	jw_members(&w, meta, "acpd");
@@ -125,6 +130,8 @@ void keyed_result_recall(struct session *s, struct slice params, struct slice be
 	k = result_new(s, key);
 	k->turn = jobj_uint(params, "turn");
 	k->seq = jobj_uint(params, "seq");
+	/* The record of the beginning has the digest. It may be that of another turn if damage has taken the right
+	 * one. */
 	if (jobj_uint(begun, "turn") == k->turn &&
 	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(k->digest, sizeof(k->digest), "%s", digest);

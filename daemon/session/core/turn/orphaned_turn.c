@@ -64,6 +64,8 @@ static bool record_on_line(void *ctx, uint64_t n _unused_, struct slice line)
 		load_call(x->t, line, &u);
 		return true;
 	}
+	/* The record of a turn is written after those of its calls, and has the sums: nothing is to be read behind
+	 * it. */
 	u.whole_turn = true;
 	account_usage(&x->t->account, &u);
 	x->recorded = true;
@@ -97,6 +99,7 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 
 static void close_open(struct session *s, struct session_turn *t)
 {
+	/* The events that close it must contain its number. */
 	s->turn.current = t;
 	PARTS_CALL(recall_turn_end, s, true);
 	tool_calls_close(s, t->ended_mono);
@@ -132,6 +135,7 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 	struct turn_result r;
 
 	load_begun(t, begun, &x.since);
+	/* The default, unless the ledger has a record of how the turn ended. */
 	t->end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
 	t->end.failed = true;
 	snprintf(t->end.error.message, sizeof(t->end.error.message),
@@ -141,6 +145,7 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 		t->end.failed = false;
 		t->end.stop_reason = x.stop_reason;
 	}
+	/* Before the end is written: the events of open tool calls belong in front of it. */
 	close_open(s, t);
 	if (!t->counted)
 		PARTS_CALL(turn_closing, s, t);

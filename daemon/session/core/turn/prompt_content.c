@@ -187,5 +187,6 @@ struct slice prompt_content_for(struct slice content, const struct harness_caps 
 	while (jiter_next(&it, NULL, &v))
 		differs |= put_block(&w, v);
 	jw_end_arr(&w);
+	/* If the copy failed, the original is sent: it has passed the check. */
 	return differs && !buf->failed ? buf_slice(buf) : content;
 }

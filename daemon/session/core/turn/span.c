@@ -41,6 +41,7 @@ void span_begin_at(const struct session_store *st, struct trace_span *x, const c
 		random_hex(x->trace, (TRACE_ID_SIZE - 1) / 2);
 	}
 	random_hex(x->id, (SPAN_ID_SIZE - 1) / 2);
+	/* The caller's decision is passed on: a trace is recorded completely or not at all. */
 	x->sampled = telemetry_samples(t, x->trace, *parent ? trace_is_sampled(parent) : -1);
 	x->began_ns = clock_real_ns();
 }
@@ -96,6 +97,7 @@ bool span_tell_at(struct trace_span *x, struct span_note *n, enum span_kind kind
 		  const char *of)
 {
 	_cleanup_(freep) char *whole = NULL, *shown = NULL;
+	/* A copy from before `told` is set: it tells whether the span has been exported. */
 	struct trace_span was = *x;
 
 	x->told = true;

@@ -32,6 +32,7 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 {
 	struct turn_tool_call *c;
 
+	/* The limit is on memory that a harness controls. The oldest call is forgotten even if it is open. */
 	if (s->turn.ncalls >= SESSION_CALLS_MAX)
 		tool_call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
 	c = new0(struct turn_tool_call);
@@ -85,6 +86,7 @@ struct slice turn_message_id(struct session *s, struct slice id)
 		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
 	m = new0(struct turn_message);
 	m->id = xstrndup(id.p, id.n);
+	/* NULL if the id is new: then clients get it unchanged. */
 	m->ours = client_ids_unique(&s->turn.ids, ID_MESSAGE, id, session_running(s));
 	list_add_tail(&s->turn.messages, &m->link);
 	s->turn.nmessages++;
@@ -96,6 +98,7 @@ void tool_calls_close(struct session *s, uint64_t now)
 	while (!list_empty(&s->turn.calls)) {
 		struct turn_tool_call *c = list_first(&s->turn.calls, struct turn_tool_call, link);
 
+		/* ACP clients show a call as running until it gets a final status. */
 		if (c->open && s->turn.current) {
 			call_ended(s, c, false, now);
 			emit_call_failed(s, c);
@@ -159,6 +162,7 @@ static struct turn_tool_call *call_begin(struct session *s, struct slice call, s
 {
 	struct turn_tool_call *c = call_add(s, id, clock_mono_ms());
 
+	/* Providers may use an id again in a later turn. Clients see each id once in a session. */
 	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
 	PARTS_CALL(tool_call_announced, s, c, call, word);
 	return c;
@@ -239,6 +243,7 @@ static void note_status(struct session *s, struct turn_tool_call *c, struct jval
 		PARTS_CALL(watch, s);
 	}
 	c->open = !ended;
+	/* Only the rules for a request need them, and a call that has ended requests nothing. */
 	if (ended) {
 		xstrset(&c->locations, NULL);
 		xstrset(&c->input, NULL);
@@ -267,6 +272,7 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 	note_name(c, &u);
 	if (!is_end(status))
 		note_input(c, &u);
+	/* Before note_status, which closes the call: a part counts each reported end once. */
 	if (c->open && is_end(status))
 		PARTS_CALL(tool_call_reported, s, jstr_is(status, "completed"));
 	note_status(s, c, status, now);

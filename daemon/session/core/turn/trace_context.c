@@ -25,6 +25,7 @@ bool trace_parent_set(char to[TRACEPARENT_SIZE], const char *text)
 	for (size_t i = 0; form[i]; i++)
 		if (form[i] == 'x' ? !strchr("0123456789abcdef", text[i]) : text[i] != '-')
 			return false;
+	/* Offsets 3 and 36: where the two ids begin in `form`. */
 	if (strncmp(text, "ff", 2) == 0 || strspn(text + 3, "0") >= 32 ||
 	    strspn(text + 36, "0") >= 16)
 		return false;
@@ -103,6 +104,7 @@ struct slice trace_span_of(const char *parent)
 
 bool trace_is_sampled(const char *parent)
 {
+	/* Offset 53: the flags, of which bit 0 is "sampled" (W3C Trace Context, trace-flags). */
 	return strtoul(parent + 53, NULL, 16) & 1;
 }
 

@@ -28,6 +28,7 @@ static void sweep_again(void *ctx)
 
 void turn_sweep_after(struct session *s, const struct session_turn *t)
 {
+	/* A sweep for an earlier turn is still running: it keeps its earlier start, and begins its rounds again. */
 	if (!s->turn.sweep_timer.due)
 		s->turn.sweep_from = t->started_ticks;
 	s->turn.cancelled_tick = tree_now();
@@ -44,6 +45,7 @@ static void on_cancel_overdue(void *ctx)
 	if (!s->turn.current)
 		return;
 	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
+	/* The client is answered first: the process may need long to exit. */
 	turn_finish(s, &cancelled);
 	if (s->harness.proc && s->harness.state == H_READY) {
 		harness_set_state(s, H_STOPPING);
@@ -53,12 +55,14 @@ static void on_cancel_overdue(void *ctx)
 
 void turn_cancel_running(struct session *s)
 {
+	/* In TURN_CHECKING the harness has left the turn: its part stops the checks. There is no adapter to ask. */
 	if (s->turn.current && s->turn.current->state == TURN_CHECKING)
 		turn_finish(s, &cancelled);
 	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return;
 	turn_set_state(s, s->turn.current, TURN_CANCELLING);
 	turn_log(s->turn.current, LOG_INFO, "turn being cancelled", NULL);
+	/* Before the adapter is asked: a turn that ends within the call must find the timer, to cancel it. */
 	loop_timer_set(s->store->loop, &s->turn.cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue,
 		       s);
 	if (s->harness.adapter)
@@ -91,6 +95,7 @@ static bool turn_has(const struct session_turn *t, const void *ctx)
 bool session_cancel_prompt(struct session *s, void *ctx)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
+		/* Other clients may wait for the same turn by its key. The turn is cancelled for them, too. */
 		if (!turn_has(t, ctx))
 			continue;
 		if (t->state == TURN_QUEUED)

@@ -57,6 +57,7 @@ static void idle_shrink(void *ctx)
 {
 	struct session *s = ctx;
 
+	/* A turn may have begun since the timer was set. */
 	if (s->turn.current)
 		return;
 	evlog_shrink(&s->log.events);
@@ -66,6 +67,7 @@ static void idle_shrink(void *ctx)
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret)
 {
+	/* Before ret->seq is taken: held-back text is older than the end of the turn, and gets a number of its own. */
 	masked_stream_flush(s);
 	*ret = (struct turn_result){
 		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
@@ -82,6 +84,7 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
 		unwritten_end_add(s, t, ret);
+	/* A prompt that continues in another turn gets its stored result from that turn. */
 	if (t->key && !t->goes_on)
 		keyed_result_add(s, t, ret);
 }
@@ -106,6 +109,7 @@ static void turn_announce(struct session *s, struct session_turn *t)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct turn_result r;
 
+	/* First: a client that is answered can send the same prompt again, and its key must have a result by then. */
 	turn_end_write(s, t, &b, &r);
 	log_end(t);
 	s->turn.ending--;
@@ -147,6 +151,7 @@ static void on_recorded(void *ctx, int error)
 	if (error < 0)
 		log_error("session", "the usage ledger could not be made durable", "session",
 			  t->session->id, "text", strerror(-error));
+	/* -ECANCELED: the ledger was closed before the sync. Nothing is known to be lost. */
 	if (error < 0 && error != -ECANCELED && !t->end.failed)
 		fail_late(t, false, "the usage ledger cannot be written");
 	turn_waited(t);
@@ -159,6 +164,7 @@ void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
 {
 	t->end = *end;
 	t->end.error.reason = turn_error_reason(end->error.reason);
+	/* The harness chose this text. It goes to a line of the log, to the journal, to clients and to webhooks. */
 	err_flatten(t->end.error.message);
 	session_mask_line(t->session, t->end.error.message, sizeof(t->end.error.message));
 	if (!end->error.provider)
@@ -193,6 +199,7 @@ static void sync_journal(struct session *s, struct session_turn *t)
 /* The snapshot of the workspace is taken while the record goes to disk. */
 static void turn_wait_for_records(struct session *s, struct session_turn *t)
 {
+	/* The ledger. Counted before anything is started, so that no other completion announces the turn early. */
 	t->waits = 1;
 	sync_journal(s, t);
 	if (PARTS_FIRST(turn_wait, s, t, turn_waited))
@@ -208,11 +215,13 @@ static void turn_end(struct session *s, struct session_turn *t)
 	turn_take_number(s, t);
 	turn_set_state(s, t, TURN_ENDING);
 	s->turn.ending++;
+	/* Before turn_record: a turn whose events are not in the journal must be recorded as failed. */
 	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
 	t->goes_on = PARTS_FIRST(wants_next, s, t);
 	if (PARTS_FIRST(turn_record, s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	/* A turn that failed here ends its prompt, whatever the parts planned before. */
 	t->goes_on &= !t->end.failed;
 	PARTS_CALL(turn_ended, s, t);
 	if (s->store->stopping)
@@ -223,6 +232,7 @@ static void turn_end(struct session *s, struct session_turn *t)
 
 void turn_end_queued(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
 {
+	/* It has never been current, so nothing of the harness is to be closed. */
 	s->turn.queued--;
 	turn_keep_end(t, end);
 	turn_end(s, t);
@@ -272,8 +282,11 @@ static struct harness_turn_end decide(const struct session_turn *t,
 	const char *insisted = PARTS_FIRST(stop_reason, t);
 	struct harness_turn_end end = *given;
 
+	/* Before all else: a part has stopped the turn for its budget. The harness may call that an error or a
+	 * success. */
 	if (insisted)
 		return (struct harness_turn_end){ .stop_reason = insisted };
+	/* ACP: a cancelled turn ends with the stop reason "cancelled", even if the harness reports an error for it. */
 	if (t->state == TURN_CANCELLING)
 		return (struct harness_turn_end){ .stop_reason = "cancelled" };
 	if (t->state == TURN_RUNNING) {
@@ -292,6 +305,7 @@ static void leave_harness(struct session *s, struct session_turn *t)
 	tool_calls_close(s, clock_mono_ms());
 	if (t->state == TURN_CANCELLING)
 		turn_sweep_after(s, t);
+	/* It failed before it began: turn_begin has not taken it off the count. */
 	if (t->state == TURN_QUEUED)
 		s->turn.queued--;
 }
@@ -300,6 +314,7 @@ void turn_close(struct session *s, struct session_turn *t)
 {
 	PARTS_CALL(turn_left, s, t, false); /* calls that its harness made while a part held it */
 	PARTS_CALL(turn_closing, s, t);
+	/* While the turn is current: these events contain its number. */
 	unknown_updates_tell_more(s);
 	event_text_repaired(s);
 	s->turn.current = NULL;
@@ -314,6 +329,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	struct session_turn *t = s->turn.current;
 	struct harness_turn_end end;
 
+	/* The harness has left the turn already. The part stops its own work, and calls turn_close. */
 	if (t->held) {
 		end = decide(t, given);
 		PARTS_CALL(turn_stop, s, t, &end);
@@ -324,6 +340,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	end = decide(t, given);
 	turn_keep_end(t, &end);
 	leave_harness(s, t);
+	/* A turn that is being cancelled is not held: no part may start work for it. */
 	if (t->state != TURN_RUNNING || !PARTS_FIRST(turn_hold, s, t))
 		turn_close(s, t);
 }
@@ -367,6 +384,7 @@ void turns_end_open(struct session *s, const char *why)
 	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (t->state == TURN_ENDING)
 			continue;
+		/* turn_finish ends the current turn only. A queued one becomes current for its end. */
 		s->turn.current = t;
 		PARTS_CALL(turn_abandon, t);
 		fail_stopped(s, why);
@@ -375,6 +393,8 @@ void turns_end_open(struct session *s, const char *why)
 
 void turns_end_all(struct session *s)
 {
+	/* Turns that wait for the disk come first: they ended before the others, so their events have smaller
+	 * numbers. */
 	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (t->state != TURN_ENDING)
 			continue;

@@ -19,6 +19,7 @@ void turn_free(struct session_turn *t)
 {
 	list_del(&t->link);
 	PARTS_CALL(turn_free, t);
+	/* The ledger would call on_recorded with a freed turn. */
 	ledger_wait_cancel(&t->recorded);
 	while (!list_empty(&t->waiters)) {
 		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
@@ -56,6 +57,7 @@ static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
+		/* The key of a turn that continues in another one is found with that one. */
 		if (!t->key || t->goes_on || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
@@ -75,6 +77,7 @@ static int check_key(const char *have, const char *digest, struct err *e)
 /* A key stands for one prompt: what came of another is no answer to this one. */
 static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
 {
+	/* Of a turn in the queue, and of a turn that has ended. */
 	const struct keyed_result *k = keyed_result_find(s, key);
 
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
@@ -117,6 +120,7 @@ struct session_turn *turn_blank(struct session *s)
 {
 	struct session_turn *t = xalloc(session_parts_turn_size());
 
+	/* The states of the parts lie behind the turn in the same block: free(t) frees them, too. */
 	session_parts_place_turn(t);
 	t->session = s;
 	list_init(&t->link);
@@ -142,6 +146,8 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 
 	if (p->key)
 		digest_prompt(p->content, digest);
+	/* Before prompt_admit: a client that repeats a known prompt gets its answer even when no new prompt is
+	 * accepted. */
 	if (p->key && key_admit(s, p->key, digest, e) < 0)
 		return -EINVAL;
 	if (p->key && key_known(s, p->key, done, ctx))
@@ -208,8 +214,10 @@ static void note_begin(struct session *s, const struct session_turn *t)
 
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", t->no);
+	/* A later daemon searches the ledger for this turn from here on, and not from its first record. */
 	jw_uint(&w, "ledger", ledger_last(s->store->ledger));
 	jw_str(&w, "key", t->key);
+	/* The event of the end has the key only. The digest detects a later use of the key for another prompt. */
 	if (t->key)
 		jw_str(&w, "prompt", t->digest);
 	jw_str(&w, "model", model);
@@ -272,6 +280,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	PARTS_CALL(turn_begin, s, t);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	evlog_hold(&s->log.events); /* keeps the journal open for the events that follow */
+	/* If the journal cannot be written, the turn fails below, and its prompt does not enter the log. */
 	if (!s->log.events.error) {
 		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);

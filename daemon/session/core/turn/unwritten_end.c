@@ -38,6 +38,7 @@ static struct unwritten_end *unwritten_new(struct session *s, const struct sessi
 		o->error = *r->error;
 	else
 		o->result = xstrndup(r->result.p, r->result.n);
+	/* This text is borrowed from t, which is freed before the end is written. */
 	if (o->error.provider) {
 		snprintf(o->provider, sizeof(o->provider), "%s", o->error.provider);
 		o->error.provider = o->provider;
@@ -68,6 +69,7 @@ void unwritten_end_add(struct session *s, const struct session_turn *t, const st
 {
 	struct unwritten_end *o;
 
+	/* Before unwritten_try appends it again, so that the event does not get two numbers. */
 	evlog_rollback(&s->log.events);
 	o = unwritten_new(s, t, r);
 	if (!unwritten_try(s, o) && (!t->first_seq || s->log.events.last < t->first_seq))
@@ -78,6 +80,7 @@ void turns_journal_recovered(void *ctx)
 {
 	struct session *s = ctx;
 
+	/* In order. At the first that fails all wait for the next call: ends must not overtake each other. */
 	while (!list_empty(&s->turn.unwritten)) {
 		struct unwritten_end *o =
 			list_first(&s->turn.unwritten, struct unwritten_end, link);
