@@ -59,6 +59,7 @@ static int check_session_of_id(const struct answer_args *a, struct err *e)
 {
 	size_t n = a->session_id ? strlen(a->session_id) : 0;
 
+	/* An approval's id is SESSION:NUMBER (approvals.h). */
 	if (!a->session_id || (strncmp(a->id, a->session_id, n) == 0 && a->id[n] == ':'))
 		return 0;
 	return err_field(e, "sessionId", "FIELD_INVALID",

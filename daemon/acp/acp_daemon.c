@@ -114,6 +114,7 @@ static void on_life_changed(void *ctx)
 	put_status_frame(srv, &srv->status, lifecycle_put);
 	put_status_frame(srv, &srv->status_brief, lifecycle_put_brief);
 	list_each(c, &srv->conns, struct acp_conn, link) {
+		/* Connections that only make model calls get no status. */
 		if (c->phase != CONN_READY || !(c->client & CLIENT_ACPD))
 			continue;
 		c->status_due = true;
@@ -170,6 +171,7 @@ static bool put_usage_record(void *ctx, uint64_t n, struct slice line)
 		p->more = true;
 		return false;
 	}
+	/* Also of records that the filter drops: the next page begins behind them. */
 	p->last = n;
 	p->seen += line.n;
 	if (is_record_wanted(p, line))
@@ -203,6 +205,7 @@ static int report_usage(struct acp_request *q, struct err *e)
 	jw_end_arr(p.w);
 	jw_uint(p.w, "last", p.last);
 	jw_bool(p.w, "more", p.more);
+	/* Above 1, retention has removed older records: a client with an older `since` missed them. */
 	if (ledger_first(ledger) > 1)
 		jw_uint(p.w, "first", ledger_first(ledger));
 	note_records_read(ledger, a, &p);
@@ -270,6 +273,7 @@ void harness_unknown(const struct acp_request *q, const char *field)
 	struct jw w = JW(&b);
 	struct err e;
 
+	/* A member of the error's data, not an object of its own. */
 	jw_arr(&w, "known");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct harness_def *def = &t->defs[i];
@@ -322,6 +326,7 @@ static int list_harnesses(struct acp_request *q, struct err *e _unused_)
 	l->programs = store_programs(q->conn->srv->store);
 	l->call = call_new(q->conn, q->msg->id);
 	l->only = q->session ? xstrdup(session_harness(q->session)->id) : NULL;
+	/* The callback comes from the loop, never from within this call. */
 	programs_ask(l->programs, &l->ask, on_programs_known, l);
 	return 0;
 }

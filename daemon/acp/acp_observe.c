@@ -20,6 +20,7 @@ static int refuse_observer(struct err *e, const char *prefix, struct slice name)
 
 static bool param_is_given(struct jval v)
 {
+	/* ACP requires mcpServers of a load, so an observer sends an empty list. */
 	return v.type != J_NONE && v.type != J_NULL && !slice_is(v.raw, "[]");
 }
 
@@ -38,6 +39,7 @@ static int check_looks(const struct session_args *a, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (param_is_given(given[i].v))
 			return refuse_observer(e, "", slice_of(given[i].name));
+	/* The client asks to drive, and only its token makes it an observer (is_observing). */
 	if (a->observe.type == J_FALSE)
 		return refuse_observer(e, "_meta.acpd.", SLICE("observe"));
 	jobj_each(key, v, acpd) {

@@ -56,6 +56,7 @@ const struct harness_def *acp_server_harness(const struct acp_server *srv, const
 
 void acp_server_resumed(struct acp_server *srv, uint64_t at, uint64_t gap_ms)
 {
+	/* Stored for connections that initialize later (conn_initialize). */
 	srv->resumed_at = at;
 	srv->resumed_gap = gap_ms;
 	list_each(c, &srv->conns, struct acp_conn, link)
@@ -71,6 +72,7 @@ static uint64_t conn_backlog(const struct acp_conn *c)
 {
 	uint64_t n = c->out_bytes;
 
+	/* Only views in `ready` may have unsent events. */
 	list_each(v, (struct list *)&c->ready, struct view, ready_link)
 		n += watcher_backlog(&v->w);
 	return n;
@@ -87,6 +89,7 @@ static bool conn_too_slow(struct acp_conn *c, uint64_t backlog)
 		c->stalled_since = now;
 	}
 	still = now - c->stalled_since;
+	/* Three limits: much unsent and no progress for a while, the queue in memory, no progress for long. */
 	return (backlog > c->srv->backlog_max && still > CONN_LAG_MS) ||
 	       c->out_bytes > CONN_QUEUE_MAX || still > CONN_STALL_MS;
 }
@@ -99,6 +102,7 @@ static void watch_readers(void *ctx)
 	list_each(c, &srv->conns, struct acp_conn, link) {
 		uint64_t backlog = c->phase == CONN_CLOSING ? 0 : conn_backlog(c);
 
+		/* Without unsent output a reader cannot stall: its time starts with the next. */
 		if (!backlog) {
 			c->stalled_since = 0;
 			continue;
@@ -107,6 +111,7 @@ static void watch_readers(void *ctx)
 		if (conn_too_slow(c, backlog))
 			conn_close(c, 1008, "Reader too slow");
 	}
+	/* Not armed while nothing is unsent: conn_dirty arms it. */
 	if (again)
 		loop_timer_set(srv->loop, &srv->watch_timer, WATCH_MS, watch_readers, srv);
 }
@@ -115,6 +120,7 @@ void conn_dirty(struct acp_conn *c)
 {
 	if (c->phase == CONN_CLOSING)
 		return;
+	/* All connections share the timer. */
 	if (!c->srv->watch_timer.due)
 		loop_timer_set(c->srv->loop, &c->srv->watch_timer, WATCH_MS, watch_readers, c->srv);
 	c->transport.dirty(c->transport.ctx);

@@ -58,6 +58,7 @@ void put_known(struct jw *w, const struct session *s, const char *category, stru
 	     before = ", ") {
 		_cleanup_(freep) char *value = NULL;
 
+		/* snprintf returns the length without the cut: above the size the loop ends. */
 		if (jstr_decode(v, KNOWN_VALUE_MAX, &value) == 0)
 			n += (size_t)snprintf(e->msg + n, sizeof(e->msg) - n, "%s%s", before,
 					      value);
@@ -83,6 +84,7 @@ static int set_choice(struct acp_request *q, struct err *e)
 	struct method_call *k = request_call(q);
 	int r = call_started(k, row->set(q->session, a->value, call_done_empty, k, e));
 
+	/* call_started has freed k, so the answer is to the request itself. */
 	return r < 0 && strcmp(e->reason, row->unknown) == 0 ? answer_unknown(q, row->category, e) :
 							       r;
 }
@@ -99,6 +101,7 @@ static void on_config_set(void *ctx, struct slice result, const struct err *give
 	struct jval options = jobj_get(result, "configOptions");
 	struct err e;
 
+	/* The result of session/set_config_option must have configOptions (ACP). */
 	if (!given && options.type != J_ARRAY) {
 		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			"the harness returned no options");
@@ -219,6 +222,7 @@ static int provider_set(struct acp_request *q, struct err *e)
 	int r = check_provider_given(q->conn, a->provider, e);
 	struct jw *w;
 
+	/* false: the provider is named for this session, which does not follow its connection's. */
 	if (r == 0)
 		r = session_set_provider(q->session, a->provider, false, e);
 	if (r < 0)

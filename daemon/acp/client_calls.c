@@ -24,6 +24,7 @@ struct conn_port {
 
 static void port_free(struct conn_port *p)
 {
+	/* Detached first: the session takes its open calls back, and then their requests end without a callback. */
 	port_detach(&p->port);
 	rpc_calls_drop_ctx(&p->conn->requests, p);
 	list_del(&p->link);
@@ -37,6 +38,7 @@ static void on_tool_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 
 	if (!m) /* it goes to the next connection, when the port is detached */
 		return;
+	/* The call is valid: one that was cancelled has been withdrawn (on_tool_cancel). */
 	session_text_repaired(p->port.session, TEXT_OF_CLIENT, p->conn->repaired);
 	upcall_answered(c, m->result, m->error);
 }
@@ -47,6 +49,7 @@ static bool on_tool_call(void *ctx, struct upcall *c)
 	struct conn_port *p = ctx;
 
 	upcall_put(c, &params);
+	/* Behind the events of the session: the client sees the tool call before the request. */
 	return conn_request(p->conn, view_find(p->conn, session_id(p->port.session)), "mcp/message",
 			    buf_slice(&params), on_tool_reply, p, (uintptr_t)c);
 }
@@ -143,6 +146,7 @@ struct conn_taker {
 
 static void conn_taker_free(struct conn_taker *t)
 {
+	/* In the same order as port_free. */
 	taker_detach(&t->taker);
 	rpc_calls_drop_ctx(&t->conn->requests, t);
 	list_del(&t->link);
@@ -163,6 +167,7 @@ static bool on_model_ask(void *ctx, struct tunnel_call *call)
 	struct conn_taker *t = ctx;
 
 	tunnel_put(call, &params);
+	/* Not behind the session's events: a model call has no order with them. */
 	return conn_request(t->conn, NULL, "_acpd/model/request", buf_slice(&params),
 			    on_model_reply, t, (uintptr_t)call);
 }
@@ -178,6 +183,7 @@ static bool taker_may_send(void *ctx)
 
 void conn_send_bodies(struct acp_conn *c)
 {
+	/* Half of the limit: takers are not woken for each frame that leaves. */
 	if (!c->bodies_wait || c->out_bytes > CONN_BACKLOG_SOFT / 2)
 		return;
 	c->bodies_wait = false;
@@ -222,6 +228,7 @@ static void take_models(struct acp_conn *c, struct session *s)
 	struct conn_taker *t = taker_of(c, s);
 
 	if (!t) {
+		/* A connection that only makes model calls is asked before others (tunnel.h). */
 		t = new0(struct conn_taker);
 		t->conn = c;
 		t->taker = (struct model_taker){
@@ -297,6 +304,7 @@ static int each_session(struct acp_conn *c, struct slice ids,
 			return err_field(e, "sessionIds", "TOO_MANY", "more than %d sessions",
 					 MODEL_ATTACH_MAX);
 		s = store_find(c->srv->store, id);
+		/* The same error for both: a token must not learn which sessions exist. */
 		if (!s || !grant_sees(c->transport.grant, id))
 			return not_found(e, id);
 		if (fn)
@@ -308,6 +316,7 @@ static int each_session(struct acp_conn *c, struct slice ids,
 static int attach_models(struct acp_request *q, struct err *e)
 {
 	const struct attach_args *a = q->args;
+	/* Checked in full first: no session is attached unless all of them are. */
 	int r = each_session(q->conn, a->sessions, NULL, e);
 
 	if (r == 0 && !q->conn->model_only)

@@ -22,6 +22,7 @@ void conn_queue(struct acp_conn *c, struct view *view, struct slice text)
 
 	if (c->phase == CONN_CLOSING)
 		return;
+	/* Before the message is added: one of any size passes if the queue is short. */
 	if (c->out_bytes > CONN_QUEUE_MAX) {
 		conn_close(c, 1008, "Reader too slow");
 		return;
@@ -30,6 +31,7 @@ void conn_queue(struct acp_conn *c, struct view *view, struct slice text)
 	if (!o)
 		abort();
 	*o = (struct outgoing){ .view = view, .n = text.n };
+	/* The last event of now: those that follow must not delay the message. */
 	o->barrier = view && view->w.session ? session_last_seq(view->w.session) : 0;
 	memcpy(o->text, text.p, text.n);
 	list_add_tail(&c->out, &o->link);
@@ -51,6 +53,7 @@ bool conn_request(struct acp_conn *c, struct view *view, const char *method, str
 	_cleanup_(buf_done) struct buf b = { 0 };
 	uint32_t id = rpc_calls_add(&c->requests, fn, ctx, tag);
 
+	/* A closing connection queues nothing: acp_conn_free answers the call with NULL. */
 	if (!id)
 		return false;
 	rpc_put_request(&b, id, method, params);
@@ -85,6 +88,7 @@ void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint6
 
 	if (!id)
 		return;
+	/* Dropped first: an answer that crosses the cancellation finds no call. */
 	rpc_calls_drop(&c->requests, id);
 	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
 	conn_notify(c, view, "$/cancel_request", slice_of(params));
@@ -130,6 +134,7 @@ static bool pump_entry(void *ctx, const struct evlog_entry *e)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct pump *p = ctx;
 
+	/* Behind the barrier, but not full: the message that waits goes out next. */
 	if (e->seq > p->limit)
 		return false;
 	if (e->kind != UPDATE_CONFIG || (p->conn->client & CLIENT_BOOLEAN))
@@ -143,6 +148,7 @@ static bool pump_gap(void *ctx, const struct evlog_gap *g)
 	_cleanup_(buf_done) struct buf b = { 0 }, params = { 0 };
 	struct pump *p = ctx;
 
+	/* ACP has no message for lost events. */
 	if (!(p->conn->client & CLIENT_ACPD))
 		return true;
 	gap_put(&params, p->view->session_id, g);
@@ -259,6 +265,7 @@ struct method_call *call_new(struct acp_conn *c, struct slice id)
 	struct method_call *k = new0(struct method_call);
 
 	k->conn = c;
+	/* Copied: the text of the message is gone when the answer comes. */
 	k->id = xstrndup(id.p, id.n);
 	list_add_tail(&c->calls, &k->link);
 	c->ncalls++;
@@ -335,6 +342,7 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 
 	c->srv = srv;
 	c->transport = *t;
+	/* Never reused: watchers and prompts name their connection by it. */
 	c->no = ++srv->last_conn;
 	c->phase = CONN_NEW;
 	c->harness = acp_server_harness(srv, harness);
@@ -368,6 +376,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 	/* first: what ends below would be told to a client that is gone (conn_queue) */
 	c->phase = CONN_CLOSING;
 	leave_sessions(c);
+	/* After the views and ports: the calls that they dropped get no callback. */
 	rpc_calls_done(&c->requests);
 	while (!list_empty(&c->out))
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));
@@ -391,6 +400,7 @@ void conn_close(struct acp_conn *c, int code, const char *reason)
 
 void acp_conn_cut(struct acp_conn *c, const char *reason)
 {
+	/* Closed first: what the sessions send when they are left is not queued any more. */
 	conn_close(c, 1008, reason);
 	leave_sessions(c);
 }

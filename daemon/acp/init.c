@@ -75,6 +75,7 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	jw_bool(w, "acp", true); /* we pass such servers on to the harness */
 	jw_end_obj(w);
 	jw_obj(w, "sessionCapabilities");
+	/* Sessions are the daemon's: these hold for every harness. */
 	put_flag_object(w, "list", true);
 	put_flag_object(w, "resume", true);
 	put_flag_object(w, "close", true);
@@ -140,6 +141,7 @@ static int conn_initialize(struct acp_request *q, struct err *e _unused_)
 	struct acp_conn *c = q->conn;
 	struct jw *w;
 
+	/* The URL names an unknown harness. The phase stays CONN_NEW: no session can be opened. */
 	if (!c->harness) {
 		harness_unknown(q, "harness");
 		return 0;
@@ -187,6 +189,7 @@ static int conn_authenticate(struct acp_request *q, struct err *e)
 	jarr_each(v, slice_of(c->harness->auth_methods)) {
 		if (v.type != J_OBJECT || !jstr_is(jobj_get(v.raw, "id"), id))
 			continue;
+		/* Only recorded: create_session passes it on. */
 		xstrset(&c->auth_method, id);
 		return REQUEST_ANSWER;
 	}

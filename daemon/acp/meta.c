@@ -72,6 +72,7 @@ static const struct jfield fork_fields[] = {
 
 void meta_args_free(struct session_args *a)
 {
+	/* Both tables have most of the strings: jdec_free sets what it frees to NULL. */
 	jdec_free(new_fields, a);
 	jdec_free(load_fields, a);
 	free(a->system_text);
@@ -125,6 +126,7 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 static int check_value(struct jval v, size_t name, const char *path, struct err *e)
 {
 	_cleanup_(freep) char *value = NULL;
+	/* NAME=VALUE is one string for execve(2), which limits its length. */
 	size_t max = ARG_BYTES_MAX - name - 1;
 	int r = jstr_decode(v, max, &value);
 
@@ -157,6 +159,7 @@ static int check_env(struct slice env, const char *member, struct err *e)
 		if (n >= EXTRA_ENV_MAX)
 			return err_field(e, path, "TOO_MANY", "more than %d variables",
 					 EXTRA_ENV_MAX);
+		/* The name is raw text: one with an escape is not valid. */
 		if (!session_env_name(key))
 			return err_field(e, path, "ENV_NAME_INVALID",
 					 "not a variable name, or one that belongs to the daemon");
@@ -201,6 +204,7 @@ static int check_names_once(const struct session_args *a, struct err *e)
 	while (jiter_next(&it, &key, &v)) {
 		snprintf(path, sizeof(path), "_meta.acpd.secrets.%.*s", (int)MIN(key.n, 64u),
 			 key.p);
+		/* As raw text: valid names have no escapes. */
 		if (has_member(a->setup.env, key))
 			return name_refused(e, path, "the variable is in env, too");
 	}
@@ -390,6 +394,7 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	struct jval v = a->system_prompt;
 	int r;
 
+	/* ACP's own member wins over the one in _meta. */
 	if (v.type == J_NONE || v.type == J_NULL) {
 		field = "_meta.acpd.systemPrompt";
 		v = a->meta_prompt;
@@ -468,6 +473,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
 	if (r < 0)
 		return r;
+	/* p borrows from a, and is only valid as long as a is. */
 	p->request = &a->request;
 	a->setup.system_prompt = a->system_text;
 	p->setup = a->setup;

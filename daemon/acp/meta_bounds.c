@@ -73,6 +73,7 @@ int meta_network_check(struct slice raw, const char *field, struct err *e)
 	struct egress_rules *r = NULL;
 	int ret = raw.n ? egress_rules_parse(raw, field, &r, e) : 0;
 
+	/* Parsed for its errors only. */
 	egress_rules_free(r);
 	return ret;
 }
@@ -114,6 +115,7 @@ static int ceiling_parse(struct slice raw, struct session_ceiling *ret, struct e
 
 	*ret = (struct session_ceiling){ .network = NULL };
 	r = meta_level_check(jobj_get(raw, "level"), &ret->level, e);
+	/* The caller frees ret, also after an error. */
 	if (r == 0 && network.n)
 		r = egress_rules_parse(network, "_meta.acpd.network", &ret->network, e);
 	return r == 0 ? meta_limits_check(jobj_get(raw, "limits").raw, &ret->limits, e) : r;
@@ -167,6 +169,7 @@ static int check_tests(struct slice check, const char *field, size_t n, struct e
 	jw_end_obj(&w);
 	if (test_rows_check(buf_slice(&b), &why) == 0)
 		return 0;
+	/* The error must name the member as the client sent it, not as runTests reads it. */
 	err_unprefix(&why, "tests.check.");
 	snprintf(path, sizeof(path), "%.48s[%zu].%.24s", field, n, why.field);
 	return err_field(e, path, why.reason, "%.60s[%zu].%.150s", field, n, why.msg);
@@ -177,6 +180,7 @@ int checks_check(struct slice raw, const char *field, struct err *e)
 	struct check_list *l = NULL;
 	int r = raw.n ? check_list_parse(raw, field, &l, e) : 0;
 
+	/* Parsed for its errors only: each check may also have rows for runTests. */
 	check_list_free(l);
 	if (r < 0)
 		return r;

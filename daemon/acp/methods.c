@@ -153,6 +153,7 @@ static void refuse_first_message(struct acp_conn *c, const struct rpc_msg *m)
 
 static bool first_is_wrong(const struct acp_conn *c, const struct rpc_msg *m)
 {
+	/* JSON-RPC 2.0 (section 4) discourages a null id: an error without a request has it, too. */
 	return c->phase == CONN_NEW &&
 	       (m->kind != RPC_REQUEST || strcmp(m->method, "initialize") != 0 ||
 		slice_is(m->id, "null"));
@@ -236,6 +237,7 @@ static int check_method_grant(struct acp_request *q, const struct acp_method *ro
 	struct acp_conn *c = q->conn;
 	int r = grant_check(c->transport.grant, row->need, row->sessions, e);
 
+	/* A missing or malformed id is not reported here: the table of the handler does that. */
 	if (r < 0 || row->sessions == SESSIONS_NONE ||
 	    jstr_decode(jobj_get(q->msg->params, "sessionId"), RPC_ID_MAX, &q->id) < 0)
 		return r;
@@ -284,6 +286,7 @@ static void held_read_again(struct held_request *h)
 			     .params = slice_of(h->params) };
 
 	snprintf(m.method, sizeof(m.method), "%s", h->method);
+	/* Before the dispatch: the request must not count twice against CONN_CALLS_MAX. */
 	call_free(h->call);
 	if (!c || c->phase == CONN_CLOSING)
 		return;
@@ -323,6 +326,7 @@ static bool find_uid_need(const struct acp_request *q, enum uid_hold hold, struc
 		ret->session = q->session;
 		return ret->session != NULL;
 	}
+	/* An ephemeral workspace is made for the session: no existing directory decides about the uid. */
 	if (jobj_get(jobj_get(acpd, "workspace").raw, "ephemeral").type == J_TRUE)
 		return true;
 	if (jstr_decode(jobj_get(params, "cwd"), PATH_BYTES_MAX, cwd) < 0 || **cwd != '/')
@@ -342,6 +346,7 @@ static int hold_for_uid(const struct acp_request *q, enum uid_hold hold, struct 
 
 	if (hold == HOLD_NONE || !find_uid_need(q, hold, &need, &cwd))
 		return 0;
+	/* h is the callback's context, so it exists before it is known whether the request waits. */
 	h = new0(struct held_request);
 	h->method = xstrdup(m->method);
 	h->params = xstrndup(m->params.p, m->params.n);
@@ -424,6 +429,7 @@ static int handle_request(struct acp_request *q, struct err *e)
 
 	if (!row)
 		return rpc_no_method(q->msg, e);
+	/* Before the checks: a refused message has its keys, too. */
 	q->conn->wipe = row->meta == META_KEYS || row->meta == META_BARE;
 	r = check_method_request(q, row, e);
 	if (r == 0)
@@ -437,6 +443,7 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 	struct err e = { 0 };
 
 	if (m->kind == RPC_RESPONSE) {
+		/* A client whose token has ended must not answer a question any more. */
 		if (!grant_over(c->transport.grant))
 			rpc_calls_reply(&c->requests, m); /* an unknown id is dropped */
 		return;
@@ -445,6 +452,7 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 		refuse_first_message(c, m);
 		return;
 	}
+	/* A notification gets no answer, not even an error (JSON-RPC 2.0, section 4.1). */
 	if (handle_request(&q, &e) < 0 && m->kind == RPC_REQUEST)
 		conn_error(c, NULL, m->id, &e, SLICE_NONE);
 	buf_done(&q.out);

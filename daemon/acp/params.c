@@ -69,6 +69,7 @@ int session_args_decode(struct slice params, enum session_call call, struct sess
 	r = jdec_object(params, call_fields[call], NULL, a, e);
 	if (r == 0)
 		r = meta_args_decode(a, call, e);
+	/* jdec_object has freed its strings and set them to NULL, so they can be freed again. */
 	if (r < 0)
 		session_args_free(a);
 	return r;
@@ -169,6 +170,7 @@ static const struct mcp_type mcp_types[] = {
 static int check_server(const struct mcp_server *s, const struct harness_caps *caps,
 			const char *prefix, struct err *e)
 {
+	/* In ACP a stdio server has no type. */
 	const char *type = s->type ? s->type : "stdio";
 
 	if (!s->name[0])
@@ -197,6 +199,7 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 	size_t n = 0;
 	int r = 0;
 
+	/* Only a resume or a fork may leave it out: the other tables require it. */
 	if (list.type == J_NONE || list.type == J_NULL)
 		return 0;
 	if (list.type != J_ARRAY)
@@ -214,6 +217,7 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 		r = jdec_object(v.raw, mcp_fields, prefix, &s, e);
 		if (r == 0)
 			r = check_server(&s, caps, prefix, e);
+		/* Quadratic: MCP_SERVERS_MAX bounds it. */
 		if (r == 0 && mcp_server_named(list, n, s.name))
 			r = jdec_refuse(
 				e, prefix, "name", "MCP_NAME_TAKEN",
@@ -245,6 +249,7 @@ static int check_dirs(struct jval list, const struct harness_caps *caps, struct 
 			return err_field(e, path, "PATH_NOT_ABSOLUTE",
 					 "%s must be an absolute path", path);
 	}
+	/* Last, so that an empty list needs no capability. */
 	if (n && !caps->additional_dirs)
 		return err_field(e, "additionalDirectories", "CAPABILITY_MISSING",
 				 "this harness takes no additional directories");
@@ -271,6 +276,7 @@ int session_args_check(struct session_args *a, const struct harness_caps *caps,
 		r = meta_args_check(a, caps, p, e);
 	if (r < 0)
 		return r;
+	/* p borrows from a, and is only valid as long as a is. */
 	p->cwd = a->cwd;
 	p->meta = a->meta;
 	p->setup.mcp_servers = a->mcp_servers.type == J_ARRAY ? a->mcp_servers.raw : SLICE_NONE;

@@ -117,6 +117,7 @@ static int prompt_session(struct acp_request *q, struct err *e)
 
 	if (r == 0)
 		r = start_prompt(q, a, e);
+	/* The dispatcher frees only the strings of prompt_fields. */
 	jdec_free(acpd_fields, a);
 	return r;
 }
@@ -160,6 +161,7 @@ static void cancel_call_work(struct acp_conn *c, struct method_call *k)
 			    k->session_id ? store_find(c->srv->store, k->session_id) :
 					    NULL;
 
+	/* k is the context of a prompt, a check or work on files: each function finds only its own. */
 	if (s && !session_cancel_prompt(s, k) && !session_uncheck(s, k))
 		session_cancel_work(s, k);
 }
@@ -168,6 +170,7 @@ static int cancel_request(struct acp_request *q, struct err *e _unused_)
 {
 	struct slice id = jobj_get(q->msg->params, "requestId").raw;
 
+	/* An unknown id is not an error: the response may have crossed the cancellation. */
 	list_each(k, &q->conn->calls, struct method_call, link)
 		if (slice_is(id, k->id)) {
 			cancel_call_work(q->conn, k);

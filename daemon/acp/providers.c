@@ -45,6 +45,7 @@ static struct conn_provider *provider_free(struct conn_provider *p)
 {
 	if (!p)
 		return NULL;
+	/* Only this copy: the text of the message is wiped by acp_conn_feed. */
 	secret_text_wipe(p->headers);
 	free(p->headers);
 	jdec_free(set_fields, p);
@@ -161,6 +162,7 @@ static void put_kept(struct jw *w, struct acp_conn *c)
 	jw_arr(&kept, NULL);
 	tell_sessions(c, &kept);
 	jw_end_arr(&kept);
+	/* Only the list is for clients that announced acpd: the sessions have the provider in any case. */
 	if (slice_is(buf_slice(&b), "[]") || !(c->client & CLIENT_ACPD))
 		return;
 	jw_object(w, "_meta", JW_OBJ("acpd", JW_RAW("kept", buf_slice(&b))));
@@ -174,6 +176,7 @@ static int providers_set(struct acp_request *q, struct err *e)
 
 	if (r == 0)
 		r = jdec_object(q->msg->params, set_fields, NULL, p, e);
+	/* Copied: headers_given points into the message. */
 	if (r == 0 && p->headers_given.n)
 		p->headers = xstrndup(p->headers_given.p, p->headers_given.n);
 	if (r == 0)
@@ -211,6 +214,7 @@ static void put_current(struct jw *w, const struct conn_provider *p)
 		jw_null(w, "current");
 		return;
 	}
+	/* Without the headers, which are secrets. */
 	jw_object(w, "current", JW_STR("apiType", p->type), JW_STR("baseUrl", p->base_url));
 }
 

@@ -46,6 +46,7 @@ void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bo
 {
 	struct jw w = JW(b);
 
+	/* Before any number is sent: the journal must know of which incarnation they are. */
 	session_settle_incarnation(s);
 	jw_obj(&w, NULL);
 	if (with_id)
@@ -87,6 +88,7 @@ static void on_session_created(void *ctx, struct session *s, const struct err *e
 	struct method_call *k = ctx;
 	struct acp_conn *c = k->conn;
 
+	/* After a failure s is only valid during this call. */
 	if (e) {
 		call_open_error(k, s, e);
 		return;
@@ -150,6 +152,7 @@ static int create_session(const struct acp_request *q, struct session_args *a,
 	s = from ? session_fork(from, &p, on_session_created, k, e) :
 		   session_new(c->srv->store, &p, on_session_created, k, e);
 	if (s) {
+		/* From the acceptance on, not from the answer: the client gets MCP requests and model calls at once. */
 		conn_serve(c, s);
 		return 0;
 	}
@@ -193,6 +196,7 @@ static void notify_foreign_cursor(struct acp_conn *c, struct session *s)
 
 	if (!(c->client & CLIENT_ACPD) || !session_last_seq(s))
 		return;
+	/* The client's numbers are of another incarnation: to it, everything up to now is unseen. */
 	gap_put(&b, session_id(s), &(struct evlog_gap){ 1, session_last_seq(s), "incarnation" });
 	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
 }
@@ -201,6 +205,7 @@ uint64_t reopen_from(struct method_call *k, struct session *s)
 {
 	if (k->foreign)
 		notify_foreign_cursor(k->conn, s);
+	/* Without a cursor a load replays everything, and a resume begins behind the last event. */
 	return k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
 }
 
@@ -228,6 +233,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 
 static bool cursor_is_foreign(const struct session *s, const struct session_args *a)
 {
+	/* fromSeq is the first event that the client wants: it has those before it. */
 	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
 
@@ -239,6 +245,7 @@ int check_reopen(const struct acp_request *q, const struct session_args *a, stru
 		return not_found(e, a->session_id);
 	if (check_cwd(s, a->cwd, e) < 0)
 		return -EINVAL;
+	/* The number after the last event is valid: the client has all of them. */
 	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !cursor_is_foreign(s, a))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
@@ -270,6 +277,7 @@ static int reopen_session(const struct acp_request *q, struct session_args *a, b
 		on_reopened(call_reopen(q, s, a, load), s, NULL);
 		return 0;
 	}
+	/* Before the check, which must see the provider as if the client had named it. */
 	if (r == 0 && session_follows_provider(s))
 		conn_give_provider(q->conn, session_harness(s), a, &provider);
 	if (r == 0)
@@ -284,6 +292,7 @@ static int reopen_session(const struct acp_request *q, struct session_args *a, b
 		conn_serve(q->conn, s);
 		return 0;
 	}
+	/* Either branch answers and frees k, so there is no error to return. */
 	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {
 		call_open_error(k, s, e);
 		return 0;
@@ -338,6 +347,7 @@ static bool list_session(void *ctx, struct session *s, uint64_t number)
 
 	if ((l->cwd && strcmp(l->cwd, session_cwd(s)) != 0) || !grant_sees(l->grant, session_id(s)))
 		return true;
+	/* After the filter: there is a next page only if one more session matches. */
 	if (l->n == SESSION_LIST_PAGE) {
 		l->more = true;
 		return false;
@@ -371,6 +381,7 @@ static int parse_list_cursor(const struct session_store *st, const char *cursor,
 	*ret = 0;
 	if (!cursor)
 		return 0;
+	/* No leading zeros: a cursor has one spelling. */
 	if (slice_skip(&text, "after-") && !slice_starts(text, "0") && u64_parse(text, ret) &&
 	    *ret <= store_last_number(st))
 		return 0;
@@ -392,6 +403,7 @@ static int list_sessions(struct acp_request *q, struct err *e)
 	jw_arr(l.w, "sessions");
 	store_each(q->conn->srv->store, after, list_session, &l);
 	jw_end_arr(l.w);
+	/* A number, so that sessions that are deleted between two pages shift nothing. */
 	if (l.more) {
 		snprintf(cursor, sizeof(cursor), "after-%lu", l.last);
 		jw_str(l.w, "nextCursor", cursor);
@@ -417,6 +429,7 @@ static int close_or_delete(struct acp_request *q, struct err *e)
 	bool remove = q->variant == CLOSE_AND_DELETE;
 	int r;
 
+	/* A session that cannot be read is unknown, but has files: a deletion removes these. */
 	if (!q->session) {
 		r = remove ? store_forget(q->conn->srv->store, q->id, e) : 0;
 		return r < 0 ? r : REQUEST_ANSWER;

@@ -36,6 +36,7 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 	if (v && v->w.session && session_refuse_imported(v->w.session, e) < 0)
 		return NULL;
 	not_found(e, session_id);
+	/* A load would help here, so the reason is another one. */
 	if (store_find(c->srv->store, session_id)) {
 		snprintf(e->reason, sizeof(e->reason), "SESSION_NOT_ACTIVE");
 		snprintf(e->msg, sizeof(e->msg),
@@ -49,6 +50,7 @@ static void view_ready(struct view *v)
 {
 	struct list *ready = &v->conn->ready, *at = ready;
 
+	/* Its place depends on `served`, which only conn.c changes, together with the place. */
 	if (!list_empty(&v->ready_link))
 		return;
 	if (!list_empty(ready) && list_first(ready, struct view, ready_link)->served > v->served)
@@ -77,6 +79,7 @@ static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 	if (!m || !v->w.session)
 		return; /* the question stays open and goes to the next driver */
 	session_text_repaired(v->w.session, TEXT_OF_CLIENT, v->conn->repaired);
+	/* The question is valid: one that ended has been withdrawn (on_view_unask). */
 	session_answer(v->w.session, a, m->error.n ? SLICE_NONE : m->result);
 }
 
@@ -91,6 +94,7 @@ static void on_view_ask(void *ctx, struct session_question *a)
 	jw_str(&w, "sessionId", v->session_id);
 	jw_members(&w, question_params(a), NULL);
 	jw_end_obj(&w);
+	/* Too many requests are open: the same as an error of the client. */
 	if (!conn_request(v->conn, v, method, buf_slice(&p), on_ask_reply, v, (uintptr_t)a))
 		session_answer(v->w.session, a, SLICE_NONE);
 }
@@ -122,6 +126,7 @@ static void on_view_detached(void *ctx, const char *reason)
 	not_found(&e, v->session_id);
 	snprintf(e.reason, sizeof(e.reason), "DETACHED");
 	snprintf(e.msg, sizeof(e.msg), "The session is no longer active on this connection");
+	/* Before view_free, which makes the calls forget their view: nobody would answer them. */
 	calls_drop_view(v->conn, v, &e);
 	conn_leave_models(v->conn, v->session_id);
 	notify_detached(v, NULL, reason);
@@ -149,6 +154,7 @@ static struct view *view_make(struct acp_conn *c, struct session *s)
 		v->conn = c;
 		v->session_id = xstrdup(session_id(s));
 		v->w = (struct watcher){ .ops = &watcher_ops, .ctx = v, .origin = c->no };
+		/* A new view counts as just served: sessions that are opened in a loop must not overtake others. */
 		v->served = ++c->served;
 		list_init(&v->ready_link);
 		list_add_tail(&c->views, &v->link);
@@ -186,12 +192,14 @@ struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from)
 
 static void forget_view(struct acp_conn *c, struct view *v)
 {
+	/* The messages stay, without a barrier: the events before them are not sent any more. */
 	list_each(o, &c->out, struct outgoing, link)
 		if (o->view == v)
 			o->view = NULL;
 	list_each(k, &c->calls, struct method_call, link)
 		if (k->view == v)
 			k->view = NULL;
+	/* Without a callback: the questions stay open for the next driver. */
 	rpc_calls_drop_ctx(&c->requests, v);
 }
 

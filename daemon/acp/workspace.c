@@ -137,6 +137,7 @@ static int parse_since(struct jval v, uint64_t *ret, struct err *e)
 	*ret = 0;
 	if (v.type == J_NONE || v.type == J_NULL || jstr_is(v, "baseline"))
 		return 0;
+	/* Turns are numbered from 1: 0 means the baseline. */
 	if (jdec_int(v, &n) < 0 || n < 1)
 		return err_field(e, "since", "FIELD_INVALID",
 				 "since must be \"baseline\" or the number of a turn");
@@ -248,6 +249,7 @@ static int start_draft(struct acp_request *q, struct err *e)
 	if (r < 0)
 		return r;
 	k = request_work(q);
+	/* Only _acpd/workspace/apply has a digest, and requires it. */
 	r = a->digest ? session_apply_draft(s, a->digest, a->force, on_drafted, k, e) :
 			session_switch_draft(s, a->on, a->discard, on_drafted, k, e);
 	return call_started(k, r);
@@ -356,6 +358,7 @@ static int put_artifact_content(struct session *s, const struct artifact *a, str
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "the artifact cannot be read: %s", strerror(-r));
 	have = buf_slice(&bytes);
+	/* Text must be acceptable to _acpd/artifact/put, which refuses NUL. */
 	if (utf8_valid(have) && !(have.n && memchr(have.p, 0, have.n))) {
 		jw_slice(w, "text", have.n ? have : SLICE(""));
 		return 0;

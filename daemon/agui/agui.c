@@ -77,6 +77,7 @@ static void run_request_answer(struct http_sink *base, struct http_reply *ret)
 				 k->over ? "the token is over" : "the body is too large");
 		return;
 	}
+	/* In place: halves of surrogate pairs are repaired. Bytes that are not UTF-8 remain an error. */
 	jstr_repair_halves(k->run->body.data + k->run->body.pos, buf_len(&k->run->body));
 	if (agui_input_parse(buf_slice(&k->run->body), &k->run->in, &e) < 0) {
 		http_reply_err(ret, 400, &e);
@@ -147,8 +148,10 @@ void agui_ask(void *ctx, const struct http_request *rq, struct slice harness, st
 		return;
 	k = new0(struct agui_ask);
 	k->base.ops = &ops;
+	/* The run counts against AGUI_RUNS_MAX from here on, while its body arrives. */
 	k->run = agui_run_new(a);
 	agui_run_trace(k->run, rq->traceparent, rq->tracestate);
+	/* Without an id until the body has been read (find_run_thread). */
 	k->run->thread = agui_thread_add(a->threads, NULL, id, name);
 	grant_keep(&k->hold, rq->grant, on_run_request_cut, k);
 	ret->sink = &k->base;

@@ -59,6 +59,7 @@ static void message_digest(const struct agui_message *m, char out[AGUI_DIGEST_HE
 	struct sha256 d;
 
 	sha256_begin(&s);
+	/* The role is part of it: the same text of another role is another message. */
 	sha256_add(&s, &role, 1);
 	add_content(&s, m->content);
 	sha256_end(&s, &d);
@@ -76,6 +77,7 @@ static int changed(struct err *e, size_t at, const char *what)
 
 static const struct agui_told *find_told(const struct agui_thread *t, const char *id)
 {
+	/* The newest first: a system message whose text changed is recorded again with its id. */
 	for (size_t i = t->ntold; i--;)
 		if (strcmp(t->told[i].id, id) == 0)
 			return &t->told[i];
@@ -109,6 +111,7 @@ static int walk_person(struct walk *w, const struct agui_message *m, struct err 
 
 	while (w->next < t->ntold && !is_of_person(&t->told[w->next]))
 		w->next++;
+	/* The thread has no further user message, so this one is new. */
 	if (w->next == t->ntold) {
 		w->news->is_new[w->at] = w->news->people = true;
 		return 0;
@@ -133,8 +136,10 @@ static int walk_system(struct walk *w, const struct agui_message *m)
 
 static int walk_said(const struct walk *w, const struct agui_message *m, struct err *e)
 {
+	/* The agent cannot have answered a new user message yet. */
 	if (w->news->people && m->role != ROLE_TOOL)
 		return changed(e, w->at, "comes after one that the thread does not have");
+	/* next is 0 before the first user message: an application may greet there (agui_history_lead). */
 	if (m->role != ROLE_ASSISTANT || agui_is_own_id(m->id) || w->next == 0 ||
 	    jobj_get(m->raw, "toolCalls").type == J_ARRAY)
 		return 0;
@@ -166,6 +171,7 @@ int agui_history_check(const struct agui_thread *t, const struct agui_input *in,
 
 	for (; r == 0 && w.at < in->nmessages; w.at++)
 		r = walk_one(&w, &in->messages[w.at], e);
+	/* An input without any messages is accepted, too (agui_run.h). */
 	if (r == 0 && in->nmessages && people_are_left(&w))
 		r = err_field(e, "messages", "HISTORY_CHANGED",
 			      "messages ends before what the thread has");

@@ -103,6 +103,7 @@ static int parse_message(struct agui_input *in, struct jval v, struct err *e)
 
 	snprintf(prefix, sizeof(prefix), "messages[%zu].", in->nmessages);
 	if (v.type != J_OBJECT) {
+		/* Without the dot: the element itself is wrong. */
 		prefix[strlen(prefix) - 1] = '\0';
 		return err_field(e, prefix, "FIELD_INVALID", "%s must be an object", prefix);
 	}
@@ -140,6 +141,7 @@ static int parse_messages(struct agui_input *in, struct jval array, struct err *
 
 	if (array.type != J_ARRAY)
 		return err_field(e, "messages", "FIELD_INVALID", "messages must be an array");
+	/* Counted first: the client must not decide how much is allocated. */
 	r = check_element_count(array, AGUI_MESSAGES_MAX, "messages", e);
 	if (r < 0)
 		return r;
@@ -260,6 +262,7 @@ static void put_link_block(struct jw *w, const struct agui_message *m, struct jv
 	jw_obj(w, NULL);
 	jw_str(w, "type", "resource_link");
 	jw_raw(w, "uri", url.raw);
+	/* ACP requires a name, and AG-UI has none. */
 	jw_raw(w, "name", url.raw);
 	put_origin(w, m);
 }

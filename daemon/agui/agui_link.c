@@ -49,6 +49,7 @@ static void close_link(struct agui_link *l, const char *why)
 
 static void on_conn_close(void *ctx, int code, const char *reason _unused_)
 {
+	/* The close codes of acp_server.h. */
 	close_link(ctx, code == 1008 ? "READER_TOO_SLOW" :
 			code == 1001 ? "SHUTTING_DOWN" :
 				       "CONNECTION_CLOSED");
@@ -123,6 +124,7 @@ struct agui_front_call *agui_link_call(struct agui_link *l, const char *id)
 /* The one that the harness told of first. */
 static void take_announced(struct agui_link *l, struct agui_front_call *c)
 {
+	/* The oldest of that tool: the two reports of a call have no id in common. */
 	list_each(o, &l->announced, struct agui_front_call, link) {
 		if (strcmp(o->tool, c->tool) != 0)
 			continue;
@@ -151,6 +153,7 @@ static void over_told(struct agui_link *l, struct agui_over *o, const char *harn
 
 	xstrset(&o->harness_id, harness_id);
 	o->awaited = false;
+	/* A file that cannot be written costs this only after a restart, so the run continues. */
 	(void)agui_thread_save(l->owner->threads, l->thread, &e);
 }
 
@@ -192,6 +195,7 @@ static struct agui_front_call *find_fitting_call(const struct agui_link *l,
 		enum agui_fit fit = c->harness_id ? FIT_NONE :
 						    agui_said_fits(said, c->tool, c->digest);
 
+		/* Wherever it is in the list: a match of the name alone is the second choice. */
 		if (fit == FIT_WHOLE)
 			return c;
 		if (fit == FIT_NAME && !named)
@@ -241,6 +245,7 @@ void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct 
 	xstrset(&o->tool, c->tool);
 	o->args = c->digest;
 	o->awaited = !c->harness_id;
+	/* The file is named after the session: without one there is none. */
 	if (l->thread->session_id)
 		(void)agui_thread_save(l->owner->threads, l->thread, &e);
 	if (result.n)
@@ -254,6 +259,7 @@ static void on_hold_over(void *ctx)
 	_cleanup_(buf_done) struct buf lost = { 0 };
 	struct agui_link *l = ctx;
 
+	/* The answers need the connection, so the calls end before the link is freed. */
 	agui_tools_lost(&lost);
 	while (!list_empty(&l->calls))
 		agui_link_call_over(l, list_first(&l->calls, struct agui_front_call, link),
@@ -279,6 +285,7 @@ void agui_link_adopt(struct agui_link *l, struct agui_run *run)
 void agui_link_leave(struct agui_link *l)
 {
 	l->run = NULL;
+	/* Only open calls need the connection: another run would open its own. */
 	if (*l->closed || list_empty(&l->calls) || !l->thread->session_id) {
 		agui_link_free(l);
 		return;
@@ -290,6 +297,7 @@ void agui_link_leave(struct agui_link *l)
 
 static void lose_calls(struct agui_link *l)
 {
+	/* Without answers: the connection ends. */
 	while (!list_empty(&l->calls))
 		agui_link_call_over(l, list_first(&l->calls, struct agui_front_call, link),
 				    SLICE_NONE, true);
@@ -327,6 +335,7 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 
 	l->owner = a;
 	l->thread = t;
+	/* Names are unique as long as the daemon runs: the log has them as connections. */
 	snprintf(l->name, sizeof(l->name), "agui-%" PRIu64, ++last);
 	l->tools.max = AGUI_BODY_MAX;
 	list_init(&l->calls);

@@ -28,6 +28,7 @@ static bool run_take_frame(void *ctx, struct slice frame)
 {
 	struct agui_run *r = ctx;
 
+	/* false leaves the frame in the connection, so back-pressure reaches the session. */
 	if (r->stage == STAGE_OVER || !r->budget)
 		return false;
 	r->budget -= MIN(r->budget, frame.n);
@@ -49,6 +50,7 @@ static void run_pump(struct agui_run *r, size_t room)
 		agui_run_fail(r, l->closed, "the connection to the session was closed");
 }
 
+/* The link outlives the run: it takes the harness's open calls along, for the next run of the thread. */
 static void run_let_go(struct agui_run *r)
 {
 	if (r->link)
@@ -71,6 +73,7 @@ static enum http_fill run_fill(struct http_stream *base, struct buf *out, size_t
 	r->again = false;
 	if (r->link && r->stage != STAGE_OVER)
 		run_pump(r, room);
+	/* Also after the end: these are the events that say how the run ended. */
 	buf_add_slice(out, buf_slice(&r->out));
 	buf_reset(&r->out);
 	buf_trim(&r->out, CONN_BATCH_BYTES);
@@ -143,6 +146,7 @@ struct agui_run *agui_run_new(struct agui *a)
 	r->base.ops = &ops;
 	r->owner = a;
 	r->body.max = AGUI_BODY_MAX;
+	/* Already here: agui_run_free releases it also if the run never starts. */
 	agui_talk_init(&r->talk, &r->out, false, &(struct agui_names){ 0 });
 	a->runs++;
 	return r;
@@ -185,6 +189,7 @@ static char *served_tool(const struct session *s, const char *said)
 	_cleanup_(freep) char *named = mcp_servers_named(s, said);
 	struct slice tool = slice_of(named);
 
+	/* mcp_servers_named returns SERVER/TOOL. */
 	if (!named || !slice_skip(&tool, AGUI_SERVER "/"))
 		return NULL;
 	return xstrdup(tool.p);
@@ -214,6 +219,7 @@ static enum agui_whose whose_by_words(struct agui_run *r, struct slice update, c
 		return WHOSE_HARNESS;
 	if (!r->talk.history)
 		tool = agui_link_match(r->link, call_id, &ret->said);
+	/* Larger arguments would be released at once (agui_call_note). */
 	if (!tool && args.n <= AGUI_HELD_ARGS_MAX &&
 	    agui_said_may_fit(&ret->said, args, buf_slice(&r->link->tools)))
 		return WHOSE_UNKNOWN;

@@ -53,6 +53,7 @@ static uint64_t object_digest(struct jval v)
 		member = value_digest(value);
 		sum += digest_mix(key_digest(key), &member, sizeof(member));
 	}
+	/* The type is mixed in, so that {} and [] differ. */
 	return digest_mix(FNV_BASIS ^ J_OBJECT, &sum, sizeof(sum));
 }
 
@@ -142,6 +143,7 @@ enum agui_fit agui_said_fits(const struct agui_said *s, const char *tool, uint64
 {
 	bool equal = s->args == args;
 
+	/* Equal arguments decide without a name, but not if both have none: they would fit every call. */
 	if (!s->tool)
 		return equal && args ? FIT_WHOLE : FIT_NONE;
 	if (strcmp(s->tool, tool) != 0)

@@ -25,6 +25,7 @@ static bool next_profile_item(struct slice *list, struct slice *name, struct sli
 
 	if (!list->n)
 		return false;
+	/* There is no quoting: a file whose name has a comma cannot be given. */
 	comma = memchr(list->p, ',', list->n);
 	item = (struct slice){ list->p, comma ? (size_t)(comma - list->p) : list->n };
 	list->p += item.n + (comma ? 1 : 0);
@@ -155,6 +156,7 @@ static int check_same(const struct agui_thread *t, struct slice settings, const 
 	if (settings.n && strcmp(hex, t->settings) != 0)
 		return err_field(e, "forwardedProps.acpd", "SETTINGS_FIXED",
 				 "the thread was begun with other settings");
+	/* After a restart `given` is empty, and only the digest is left. */
 	if (!settings.n && *t->settings && !buf_len(&t->given))
 		return err_field(e, "forwardedProps.acpd", "SETTINGS_REQUIRED",
 				 "the daemon was restarted: the thread needs its settings again");
@@ -240,6 +242,7 @@ void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct s
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
+	/* ACP requires an absolute cwd. An ephemeral workspace has a directory of its own. */
 	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
 	put_settings_servers(&w, settings, front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
@@ -263,6 +266,7 @@ void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct
 	jw_obj(&w, "_meta");
 	jw_raw(&w, NULL, trace);
 	jw_obj(&w, "acpd");
+	/* A session that was opened since the daemon started has them in memory. */
 	for (size_t i = 0; !t->opened && i < ARRAY_SIZE(secret); i++)
 		jw_raw(&w, secret[i], jobj_get(settings, secret[i]).raw);
 	jw_end_obj(&w);

@@ -25,6 +25,7 @@ struct jw agui_event_begin(struct buf *out, const char *type)
 {
 	struct jw w = JW(out);
 
+	/* A single data line: the JSON is written without line breaks. */
 	buf_puts(out, "data: ");
 	jw_obj(&w, NULL);
 	jw_str(&w, "type", type);
@@ -34,6 +35,7 @@ struct jw agui_event_begin(struct buf *out, const char *type)
 void agui_event_end(struct jw *w)
 {
 	jw_end_obj(w);
+	/* An empty line ends an event (WHATWG HTML, server-sent events). */
 	buf_puts(w->b, "\n\n");
 }
 
@@ -79,6 +81,7 @@ static void put_history_message(struct agui_talk *t, const char *role)
 	struct jw w;
 
 	w = agui_message_begin(t, agui_id(id, t->open_seq), role);
+	/* start_message has written the opening quote. */
 	buf_putc(&t->text, '"');
 	jw_raw(&w, "content", buf_slice(&t->text));
 	agui_message_end(t, &w);
@@ -101,6 +104,7 @@ static void put_prompt(struct agui_talk *t)
 		jw_str(&w, "id", id);
 	jw_raw(&w, "role", role.type == J_STRING ? role.raw : SLICE("\"user\""));
 	buf_putc(&t->text, '"');
+	/* 2: only the quotes, so the single part is not text. */
 	if (t->nparts > 1 || buf_len(&t->text) == 2) {
 		jw_arr(&w, "content");
 		jw_raw(&w, NULL, buf_slice(&t->parts));
@@ -122,6 +126,7 @@ static void history_close(struct agui_talk *t)
 	buf_reset(&t->text);
 	buf_reset(&t->parts);
 	buf_reset(&t->text_origin);
+	/* origin points into text_origin, whose memory is reused. */
 	t->origin = SLICE_NONE;
 	t->nparts = 0;
 }
@@ -225,6 +230,7 @@ static void text_chunk(struct agui_talk *t, enum agui_open what, uint64_t seq, s
 			agui_activity(t, own, "CONTENT", content);
 		return;
 	}
+	/* AG-UI requires a delta that is not empty. */
 	if (text.raw.n == 2)
 		return;
 	if (!message_goes_on(t, what, id))
@@ -272,6 +278,7 @@ static void prompt_block(struct agui_talk *t, uint64_t seq, struct slice block)
 	struct jval text = jobj_get(block, "text");
 	struct jw w = JW(&t->parts);
 
+	/* put_context wrote this block: the client has no such message. */
 	if (jobj_get(origin, "context").type == J_TRUE)
 		return;
 	if (!same_origin(t, origin) || !origin.n) {
@@ -279,6 +286,7 @@ static void prompt_block(struct agui_talk *t, uint64_t seq, struct slice block)
 		buf_add_slice(&t->text_origin, origin);
 		t->origin = buf_slice(&t->text_origin);
 	}
+	/* Each block has a writer of its own, which cannot know whether a part precedes it. */
 	w.comma = t->nparts++ > 0;
 	put_prompt_part(&w, block);
 	if (text.type == J_STRING)

@@ -72,6 +72,7 @@ void agui_thread_tell(struct agui_thread *t, const char *id, const char digest[A
 static struct agui_over *over_add(struct agui_thread *t)
 {
 	if (t->nover == ARRAY_SIZE(t->over)) {
+		/* The oldest is dropped: a late result for it is ignored from then on (check_lost). */
 		over_done(&t->over[0]);
 		memmove(&t->over[0], &t->over[1], sizeof(t->over) - sizeof(t->over[0]));
 		t->nover--;
@@ -140,6 +141,7 @@ static void put_told(struct jw *w, const struct agui_thread *t)
 static void put_over(struct jw *w, const struct agui_thread *t)
 {
 	jw_arr(w, "over");
+	/* Without `args` and `awaited`: no update of a call is awaited after a restart. */
 	for (size_t i = 0; i < t->nover; i++)
 		jw_object(w, NULL, JW_STR("id", t->over[i].id),
 			  JW_STR("call", t->over[i].harness_id), JW_STR("tool", t->over[i].tool),
@@ -206,6 +208,7 @@ static void read_told(struct agui_thread *t, struct slice array)
 
 		if (t->ntold == AGUI_MESSAGES_MAX)
 			break;
+		/* 1: the prefix, u or s. */
 		if (jstr_decode(jobj_get(v.raw, "id"), AGUI_ID_MAX + 1, &id) == 0 &&
 		    jstr_decode(jobj_get(v.raw, "digest"), AGUI_DIGEST_HEX, &digest) == 0)
 			agui_thread_tell(t, id, digest);
@@ -256,6 +259,7 @@ static void read_thread(struct agui_threads *ts, const char *session_id)
 	struct jval v;
 	struct err e = { 0 };
 
+	/* A damaged file costs the thread, not its session. */
 	if (file_read(path, AGUI_THREAD_FILE_MAX, &b) == 0 &&
 	    jscan_value(buf_slice(&b), &v) == JSCAN_OK &&
 	    jdec_object(v.raw, thread_fields, NULL, &a, &e) == 0)
@@ -270,6 +274,7 @@ static void read_all_threads(struct agui_threads *ts)
 	_cleanup_(closedirp) DIR *d = opendir(ts->dir);
 	struct dirent *entry;
 
+	/* Also without a directory: agui_thread_save creates it for the first thread. */
 	ts->read = true;
 	while (d && (entry = readdir(d))) {
 		_cleanup_(freep) char *id = xstrdup(entry->d_name);
@@ -315,6 +320,7 @@ struct agui_thread *agui_thread_add(struct agui_threads *ts, const char *id, con
 {
 	struct agui_thread *t;
 
+	/* New threads pay for it, so that entries of deleted sessions do not add up. */
 	sweep_threads(ts);
 	t = thread_new(ts);
 	t->id = xstrdup(id);

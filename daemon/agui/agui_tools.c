@@ -30,6 +30,7 @@ static void put_tool(struct jw *w, struct slice tool)
 {
 	struct jval schema = jobj_get(tool, "parameters");
 
+	/* MCP requires inputSchema; a tool of AG-UI may have no parameters. */
 	jw_object(w, NULL, JW_RAW("name", jobj_get(tool, "name").raw),
 		  JW_RAW("description", jobj_get(tool, "description").raw),
 		  JW_RAW("inputSchema",
@@ -157,6 +158,7 @@ struct agui_front_call *agui_front_call_new(uint64_t rpc_id, struct slice params
 	(void)jstr_decode(jobj_get(params, "requestId"), RPC_ID_MAX, &c->id);
 	(void)jstr_decode(jobj_get(inner, "name"), RPC_ID_MAX, &c->tool);
 	args = jobj_get(inner, "arguments").raw;
+	/* Copied: params point into a frame that does not outlive this call. */
 	c->text = xstrndup(args.n ? args.p : "", args.n);
 	c->args = slice_of(c->text);
 	c->digest = agui_args_digest(c->args);

@@ -29,6 +29,7 @@ static void prompt_refused(struct agui_run *r, struct slice error)
 	struct err e;
 
 	agui_history_forget(r->thread, r->told);
+	/* The context was part of that prompt, so the next one has it again. */
 	r->thread->context[0] = '\0';
 	(void)agui_thread_save(r->owner->threads, r->thread, &e);
 	fail_by(r, error);
@@ -39,8 +40,10 @@ static void take_conn_answer(struct agui_run *r, const struct rpc_msg *m)
 	struct jval id = { J_NUMBER, m->id };
 	int64_t no = 0;
 
+	/* 0 is not an id: prompt_id and open_id have it until their requests are sent. */
 	if (jdec_int(id, &no) < 0 || no <= 0)
 		return;
+	/* Only an error of a prompt ends the run here: a turn that ran ends it by _acpd/turn_end. */
 	if ((uint64_t)no == r->prompt_id && m->error.n)
 		prompt_refused(r, m->error);
 	else if ((uint64_t)no == r->open_id && m->error.n)
@@ -81,6 +84,7 @@ static void take_conn_request(struct agui_run *r, const struct rpc_msg *m)
 	struct jval id = { J_NUMBER, m->id };
 	int64_t no = 0;
 
+	/* The ids of the daemon's requests are positive numbers (rpc.h). */
 	(void)jdec_int(id, &no);
 	if (strcmp(m->method, "mcp/message") == 0)
 		take_mcp_message(r, (uint64_t)no, m->params);
@@ -196,6 +200,7 @@ void agui_run_fail(struct agui_run *r, const char *code, const char *message)
 {
 	if (r->stage == STAGE_OVER)
 		return;
+	/* While it opens, updates only build the history: the client has no open message. */
 	if (r->stage == STAGE_LIVE) {
 		agui_talk_release(&r->talk);
 		agui_talk_pause(&r->talk);
@@ -362,6 +367,7 @@ bool agui_run_pause(struct agui_run *r)
 {
 	bool asked = r->asked && agui_questions_open(r->owner, r->thread->session_id);
 
+	/* A question comes before calls: these stay with the link for the next run. */
 	r->asked = asked;
 	if (asked)
 		finish_with_questions(r);

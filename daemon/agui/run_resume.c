@@ -46,6 +46,7 @@ static bool has_id(struct slice array, const char *member, struct jval id)
 	jarr_each(v, array) {
 		_cleanup_(freep) char *text = NULL;
 
+		/* Decoded on one side: either text may spell the id with escapes. */
 		if (jstr_decode(jobj_get(v.raw, member), APPROVAL_ID_SIZE, &text) == 0 &&
 		    jstr_is(id, text))
 			return true;
@@ -117,6 +118,7 @@ static int resume_one(const struct agui *a, struct slice entry, struct err *e)
 {
 	_cleanup_(freep) char *id = NULL;
 
+	/* agui_resume_check has found this id in the list of open questions, so it is a string. */
 	(void)jstr_decode(jobj_get(entry, "interruptId"), APPROVAL_ID_SIZE, &id);
 	if (jstr_is(jobj_get(entry, "status"), "cancelled"))
 		return give_cancel(a, id, e);
@@ -129,6 +131,7 @@ int agui_resume(const struct agui *a, struct slice resume, struct err *e)
 	struct jval v;
 	int r = 0;
 
+	/* Answers cannot be taken back, so all of them have been checked before (agui_resume_check). */
 	jiter_init(&it, (struct jval){ J_ARRAY, resume });
 	while (r == 0 && jiter_next(&it, NULL, &v))
 		r = resume_one(a, v.raw, e);
@@ -168,6 +171,7 @@ static void put_permission_interrupt(struct jw *w, struct slice request)
 	jw_raw(w, "message", jobj_get(call, "title").raw);
 	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
 	put_option_schema(w, jobj_get(request, "options"));
+	/* The schema has only the ids of the options: a front end finds their names in the request. */
 	jw_object(w, "metadata", JW_RAW("acpd", request));
 }
 

@@ -54,6 +54,7 @@ static int find_run_thread(struct agui_run *r, const struct grant *g, struct err
 			return ret;
 		r->thread = t;
 	}
+	/* The thread is busy from here on. run_let_go releases it, also if the start fails. */
 	r->thread->run = r;
 	return agui_settings_take(r->owner, r->thread, &r->in, r->new_thread, e);
 }
@@ -111,6 +112,7 @@ static int check_turn_state(struct agui_run *r, const struct session *s, struct 
 				 "the thread waits for answers to its questions");
 	if (calls_without_result(r))
 		return refuse_busy(e, "the thread waits for the result of a tool");
+	/* A turn whose connection is parked waits for the front end, and this run has its results. */
 	if (session_running(s) && !session_cancelling(s) && !r->thread->parked)
 		return refuse_busy(e, "a turn of the thread is running");
 	return 0;
@@ -157,6 +159,7 @@ static int make_prompt(struct agui_run *r, struct err *e)
 
 	if (!r->news.people)
 		return 0;
+	/* _acpd/turn_end names the key: by it the run finds the end of its own turn. */
 	random_hex(random, 16);
 	snprintf(r->key, sizeof(r->key), "agui-%s", random);
 	jw_arr(&w, NULL);
@@ -175,8 +178,10 @@ static void send_prompt(struct agui_run *r)
 	size_t before = r->thread->ntold;
 	struct err e;
 
+	/* Calls of the previous turn are not awaited any more. */
 	agui_thread_turn_over(r->thread);
 	agui_history_note(r->thread, &r->in, &r->news);
+	/* For prompt_refused, which takes back as many. */
 	r->told = r->thread->ntold - before;
 	(void)agui_thread_save(r->owner->threads, r->thread, &e);
 	jw_obj(&w, NULL);
@@ -251,6 +256,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 		ret = agui_history_check(r->thread, &r->in, &r->news, e);
 	if (ret < 0)
 		return ret;
+	/* Again, now that the input has named its version of AG-UI. */
 	agui_talk_init(&r->talk, &r->out, agui_input_is_old(&r->in), &names);
 	r->talk.history = true;
 	if (!r->new_thread)
@@ -277,6 +283,7 @@ static void put_state_snapshot(struct agui_run *r, struct jw *w, struct slice op
 	struct slice modes = jobj_get(opened, "modes").raw;
 
 	jw_obj(w, "snapshot");
+	/* The client's own state is sent back; the member acpd is the daemon's. */
 	jw_members(w, r->in.state, "acpd");
 	jw_obj(w, "acpd");
 	jw_str(w, "sessionId", r->thread->session_id);
@@ -312,6 +319,7 @@ static void tell_messages(struct agui_run *r)
 	_cleanup_(buf_done) struct buf lead = { 0 };
 	struct jw w;
 
+	/* The client has all messages of a new thread. */
 	if (r->new_thread)
 		return;
 	if (!r->talk.whole || r->lost_history) {
@@ -339,6 +347,7 @@ static bool note_session_opened(struct agui_run *r, struct slice opened)
 		agui_run_fail(r, "INTERNAL_ERROR", "the session has no id");
 		return false;
 	}
+	/* Without the file a restart would lose the thread, and its next run would make another session. */
 	if (agui_thread_save(r->owner->threads, r->thread, &e) == 0)
 		return true;
 	agui_run_fail(r, e.reason, e.msg);

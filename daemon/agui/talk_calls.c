@@ -64,6 +64,7 @@ static void tell_start(struct agui_talk *t, const char *id, const char *name, ui
 
 static void tell_args(struct agui_talk *t, const char *id, struct slice args)
 {
+	/* Sent as a single delta: ACP reports arguments as a whole. */
 	agui_event(t->out, "TOOL_CALL_ARGS", JW_STR("toolCallId", id),
 		   JW_SLICE("delta", args.n ? args : SLICE("{}")));
 	agui_event(t->out, "TOOL_CALL_END", JW_STR("toolCallId", id));
@@ -150,6 +151,7 @@ static void add_result_block(struct buf *b, struct slice item)
 
 	if (buf_len(b))
 		buf_putc(b, '\n');
+	/* A diff has no text: its path is shown. */
 	if (text.type == J_STRING)
 		(void)jstr_decode_bytes(text, b);
 	else if (path.type == J_STRING)
@@ -162,6 +164,7 @@ static void add_result_block(struct buf *b, struct slice item)
 static void call_result_text(struct slice update, struct buf *b)
 {
 	jarr_each(v, jobj_get(update, "content")) {
+		/* The rest does not fit into AGUI_RESULT_MAX. */
 		if (b->failed)
 			break;
 		add_result_block(b, v.raw);
@@ -177,6 +180,7 @@ static struct agui_call *harness_call_new(struct agui_talk *t, const char *harne
 	struct agui_call *c = new0(struct agui_call), *first;
 
 	if (t->calls.n == AGUI_CALLS_MAX) {
+		/* Released first: a call that is held back would never be shown. */
 		first = list_first(&t->calls.list, struct agui_call, link);
 		agui_call_release(t, first);
 		harness_call_free(&t->calls, first);
@@ -189,6 +193,7 @@ static struct agui_call *harness_call_new(struct agui_talk *t, const char *harne
 
 static void keep_args(struct agui_call *c, struct slice args)
 {
+	/* A snapshot shows {} for arguments that are too large. */
 	if (!args.n || args.n > AGUI_RESULT_MAX)
 		return;
 	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
@@ -202,6 +207,7 @@ static void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slic
 		return;
 	}
 	tell_start(t, c->id, c->name, c->seq);
+	/* Without arguments the call stays open: an update may have them. */
 	c->ended = args.n > 0;
 	if (args.n)
 		tell_args(t, c->id, args);
@@ -219,6 +225,7 @@ static void find_whose(struct agui_talk *t, struct agui_call *c, struct slice up
 	c->name = is.tool ? is.tool : call_name(update);
 	c->said = is.said;
 	c->hidden = whose == WHOSE_FRONT_END && !t->history;
+	/* If too many are held, one more is shown as the harness's own. */
 	c->held = whose == WHOSE_UNKNOWN && agui_calls_may_hold(t);
 }
 
@@ -240,6 +247,7 @@ void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
 	    find_harness_call(t, id))
 		return;
 	begin_call(t, seq, update, id);
+	/* The first report may have progress, or the result, already. */
 	agui_talk_call_update(t, seq, update);
 }
 
@@ -259,6 +267,7 @@ static void finish_call(struct agui_talk *t, struct agui_call *c, uint64_t seq, 
 	_cleanup_(buf_done) struct buf text = { .max = AGUI_RESULT_MAX };
 
 	call_result_text(update, &text);
+	/* Before the result: TOOL_CALL_END must not follow it. */
 	end_args(t, c, call_args(update));
 	if (t->history)
 		put_call_message(t, c);
@@ -339,6 +348,7 @@ void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice updat
 	c = find_harness_call(t, id);
 	if (!c)
 		return;
+	/* The call ended before the front end got a call, so it is the harness's own. */
 	if (c->held && has_call_ended(update))
 		agui_call_release(t, c);
 	if (c->held)
@@ -366,6 +376,7 @@ void agui_calls_end(struct agui_talk *t)
 
 void agui_call_release(struct agui_talk *t, struct agui_call *c)
 {
+	/* A history needs the arguments later, for the call's message. */
 	_cleanup_(freep) char *args = t->history ? NULL : TAKE_PTR(c->args);
 
 	if (!c->held)
@@ -382,6 +393,7 @@ void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args)
 		return;
 	c->said.args = agui_args_digest(args);
 	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
+	/* Too large to be stored until it is known whose call this is. */
 	if (args.n > AGUI_HELD_ARGS_MAX)
 		agui_call_release(t, c);
 }
@@ -423,6 +435,7 @@ char *agui_talk_claim(struct agui_talk *t, const char *tool, uint64_t args)
 	if (!c)
 		return NULL;
 	c->held = false;
+	/* The front end's call is shown instead, so updates of this one are not. */
 	c->hidden = true;
 	agui_said_done(&c->said);
 	return xstrdup(c->harness_id);

@@ -47,8 +47,10 @@ static void plan_keep(struct agui_talk *t, const char *id, struct slice content)
 {
 	struct agui_plan *p = plan_find(t, id);
 
+	/* The newest version moves to the end: the first of the list is the oldest. */
 	if (p)
 		plan_free(t, p);
+	/* Removed, or too large: in both cases no older version may be shown. */
 	if (!content.n || content.n > AGUI_RESULT_MAX)
 		return;
 	if (t->nplans == AGUI_PLANS_MAX)
@@ -84,6 +86,7 @@ void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq _unused_, struct s
 		plan_keep(t, id, SLICE_NONE);
 		return;
 	}
+	/* The message of a plan stays, and says that the plan was removed. */
 	jw_object(&w, NULL, JW_STR("planId", id), JW_BOOL("removed", true));
 	plan_show(t, id, buf_slice(&b));
 }
@@ -170,6 +173,7 @@ static struct agui_subagent *subagent_add(struct agui_talk *t, uint64_t seq, con
 	struct agui_subagent *s;
 
 	if (t->nsubagents == AGUI_SUBAGENTS_MAX) {
+		/* Suspended first: a client must not have a subagent that never ends. */
 		s = list_first(&t->subagents, struct agui_subagent, link);
 		subagent_suspend(t, s);
 		subagent_free(t, s);
@@ -201,6 +205,7 @@ static void subagent_over(struct agui_talk *t, struct agui_subagent *s, struct s
 	_cleanup_(freep) char *number = code.type == J_NUMBER ? xstrndup(code.raw.p, code.raw.n) :
 								NULL;
 
+	/* AG-UI has the code as a string, JSON-RPC as a number. */
 	if (message.type == J_STRING)
 		subagent_event(t, s, "SUBAGENT_ERROR", JW_RAW("message", message.raw),
 			       JW_STR("code", number), JW_RAW("rawEvent", update));
@@ -230,6 +235,7 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 	bool over = jstr_is(jobj_get(jobj_get(update, "state").raw, "state"), "idle");
 	struct agui_subagent *s;
 
+	/* AG-UI 0.0.x has no events for subagents. */
 	if (t->old || jstr_decode(jobj_get(update, "sessionId"), RPC_ID_MAX, &id) < 0) {
 		agui_talk_raw(t, update);
 		return;
@@ -237,6 +243,7 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 	s = subagent_find(t, id);
 	if (!s)
 		s = subagent_add(t, seq, id);
+	/* A history has only those that still run: the live talk starts them. */
 	if (t->history && over)
 		subagent_free(t, s);
 	else if (!t->history)
@@ -245,6 +252,7 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 
 void agui_more_pause(struct agui_talk *t)
 {
+	/* No step may be open when the run ends. */
 	if (t->compacting)
 		compaction_step(t, false, SLICE_NONE);
 	list_each(s, &t->subagents, struct agui_subagent, link)
@@ -312,6 +320,7 @@ bool agui_talk_state(struct agui_talk *t, struct slice update)
 		if (!jstr_is(name, parts[p].update))
 			continue;
 		value = state_value((enum agui_part)p, update);
+		/* The kind matches, but without its member: there is no new value. */
 		if (!value)
 			return true;
 		free(t->state[p]);
@@ -330,6 +339,7 @@ static void replace_entries(struct agui_talk *t, const char *id, struct slice en
 	jw_str(&w, "messageId", id);
 	jw_str(&w, "activityType", "PLAN");
 	jw_arr(&w, "patch");
+	/* replace needs an existing member (RFC 6902, section 4.3): agui_talk_plan has sent it before. */
 	jw_object(&w, NULL, JW_STR("op", "replace"), JW_STR("path", "/entries"),
 		  JW_RAW("value", entries));
 	jw_end_arr(&w);

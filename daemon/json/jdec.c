@@ -25,12 +25,14 @@ int jdec_int(struct jval v, int64_t *ret)
 
 	if (v.type != J_NUMBER)
 		return -EINVAL;
+	/* An int64 has 20 characters at most, with its sign. */
 	if (v.raw.n >= sizeof(text))
 		return -ERANGE;
 	memcpy(text, v.raw.p, v.raw.n);
 	text[v.raw.n] = '\0';
 	errno = 0;
 	*ret = strtoll(text, &end, 10);
+	/* A fraction or an exponent, even where the value is whole: 1.0, 1e3. */
 	if (*end)
 		return -EINVAL;
 	return errno ? -ERANGE : 0;
@@ -43,6 +45,7 @@ static int decode_int(const struct jfield *f, struct jval v, int64_t *ret)
 
 	if (r == 0 && (n < f->min || n > f->max))
 		r = -ERANGE;
+	/* ret is unchanged after an error: a JF_LENIENT field keeps its default. */
 	if (r == 0)
 		*ret = n;
 	return r;
@@ -70,6 +73,7 @@ static int decode_field(const struct jfield *f, struct jval v, void *slot)
 		return 0;
 	case JF_T_INT:
 		return decode_int(f, v, slot);
+	/* These borrow from the text that is decoded: only JF_T_STR allocates (jdec_free). */
 	case JF_T_OBJ:
 		return decode_span(J_OBJECT, v, slot);
 	case JF_T_ARR:
@@ -108,6 +112,7 @@ static int decode_one(const struct jfield *f, struct jval v, void *ret, const ch
 {
 	int r;
 
+	/* null counts as absent, except for JF_T_RAW, whose caller decides. */
 	if (v.type == J_NONE || (v.type == J_NULL && f->type != JF_T_RAW)) {
 		if (!(f->flags & JF_REQUIRED))
 			return 0;
@@ -172,6 +177,7 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 			f++;
 		if (f->name)
 			continue;
+		/* The key is the peer's text: cut, and still escaped, so it has no control characters. */
 		snprintf(path, sizeof(path), "%s%.*s", prefix ? prefix : "", (int)MIN(key.n, 40u),
 			 key.p);
 		return err_field(e, path, "PARAM_UNSUPPORTED", "%s: %s%s", path, refusal,
@@ -183,6 +189,7 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 int jdec_strict(struct slice object, const struct jfield *fields, const char *prefix,
 		const char *refusal, void *ret, struct err *e)
 {
+	/* In this order a refusal leaves nothing to free. */
 	int r = jdec_refuse_unknown(object, fields, prefix, refusal, e);
 
 	return r < 0 ? r : jdec_object(object, fields, prefix, ret, e);
@@ -204,6 +211,7 @@ void jdec_free(const struct jfield *fields, void *st)
 
 		if (fields->type != JF_T_STR)
 			continue;
+		/* Then NULL: callers also free the struct of a decode that failed. */
 		free(*s);
 		*s = NULL;
 	}

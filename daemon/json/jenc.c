@@ -22,6 +22,7 @@ static void jw_lead(struct jw *w, const char *key)
 	size_t n = key ? strlen(key) : 0, more = (key ? n + 3 : 0) + w->comma;
 	char *p;
 
+	/* Nothing to write, or no memory: then the buffer is marked as failed. */
 	if (!more || buf_reserve(w->b, more) < 0) {
 		w->comma = true;
 		return;
@@ -87,6 +88,7 @@ void jw_int(struct jw *w, const char *key, int64_t v)
 	jw_lead(w, key);
 	if (v < 0)
 		buf_putc(w->b, '-');
+	/* Negated as unsigned: INT64_MIN has no positive counterpart. */
 	u64_put(w->b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
@@ -104,6 +106,7 @@ void jw_null(struct jw *w, const char *key)
 
 void jw_raw(struct jw *w, const char *key, struct slice json)
 {
+	/* An absent member: callers pass what jobj_get returns, as it is. */
 	if (!json.n)
 		return;
 	jw_lead(w, key);
@@ -116,11 +119,13 @@ void jw_lead_key(struct jw *w, const char *key)
 		buf_putc(w->b, ',');
 	jstr_encode(w->b, slice_of(key));
 	buf_putc(w->b, ':');
+	/* The value follows with the key NULL, and must not write a comma of its own. */
 	w->comma = false;
 }
 
 void jw_member_raw(struct jw *w, struct slice raw_key, struct slice value)
 {
+	/* Without a key this is only the comma. */
 	jw_lead(w, NULL);
 	buf_putc(w->b, '"');
 	buf_add_slice(w->b, raw_key);
@@ -134,6 +139,7 @@ void jw_members(struct jw *w, struct slice object, const char *skip)
 	struct slice key;
 	struct jiter it;
 
+	/* Scanned first: half an object would be written if jiter_next found the error. */
 	if (jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT || !jiter_init(&it, v))
 		return;
 	while (jiter_next(&it, &key, &v)) {

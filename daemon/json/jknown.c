@@ -22,6 +22,7 @@ static const struct jknown_value *last_before(const struct jknown *k, const unsi
 {
 	size_t lo = 0, hi = k->n;
 
+	/* The thread scans other texts, too: only addresses within this one count. */
 	if (p < k->start || p >= k->end)
 		return NULL;
 	while (lo < hi) {
@@ -39,6 +40,7 @@ static const struct jknown_value *known_at(const struct jwalk *w)
 {
 	const struct jknown_value *v = NULL;
 
+	/* While it is filled the index is not sorted. */
 	if (w->known && !w->known->noting)
 		v = last_before(w->known, w->p);
 	return v && v->start == w->p ? v : NULL;
@@ -86,6 +88,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct jknown_value *x = a, *y = b;
 
+	/* A difference of pointers need not fit an int. */
 	return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -101,6 +104,7 @@ enum jscan_error jknown_scan(struct jknown *k, struct slice text, bool *repair)
 	e = jscan_message(text, NULL, 0, repair);
 	jknown_used = before;
 	k->noting = false;
+	/* Nothing is known of a text that is not valid: each scan has to find the error. */
 	if (e)
 		jknown_done(k);
 	/* Values are recorded when they end, so inner ones precede outer ones. The binary search

@@ -49,6 +49,7 @@ static cJSON *tree_of(struct jval v)
 
 	if (v.type == J_OBJECT || v.type == J_ARRAY)
 		return container_of_parts(v);
+	/* Raw: a number would lose digits as cJSON's double, and strings keep their escapes. */
 	text = xstrndup(v.raw.p, v.raw.n);
 	return cJSON_CreateRaw(text);
 }

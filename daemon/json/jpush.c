@@ -73,6 +73,7 @@ static void path_add(struct jpush *j, struct slice name)
 /* The path of the next member or element. */
 static void path_next(struct jpush *j, struct slice name)
 {
+	/* The previous member or element is cut off again. */
 	j->path_n = j->level_n[j->depth];
 	path_add(j, name);
 }
@@ -83,6 +84,7 @@ static void push_open_level(struct jpush *j, bool array)
 		j->state = PUSH_BROKEN;
 		return;
 	}
+	/* The bit is cleared first: an earlier level of this depth may have set it. */
 	j->arrays = (j->arrays & ~(1ull << j->depth)) | (uint64_t)array << j->depth;
 	j->depth++;
 	j->level_n[j->depth] = j->path_n;
@@ -132,6 +134,7 @@ static void begin_scalar(struct jpush *j, unsigned char state)
 {
 	j->wanted = -1;
 	if (j->path_n <= JPUSH_PATH_MAX) {
+		/* The array has a byte more than the longest path. */
 		j->path[j->path_n] = '\0';
 		j->wanted = j->ops->wants(j->ctx, j->path);
 	}
@@ -161,6 +164,7 @@ static struct slice beginning(struct jpush *j)
 
 	if (len < 2 || text[0] != '"')
 		return SLICE_NONE;
+	/* at stays below len, so the closing quote overwrites a byte and needs no allocation. */
 	while ((n = unit_length((struct slice){ text + at, len - at })) && at + n < len)
 		at += n;
 	text[at] = '"';
@@ -172,6 +176,7 @@ static bool scan_repaired(struct jpush *j, struct jval *ret)
 {
 	struct buf b = { 0 };
 
+	/* The text may outgrow JPUSH_TEXT_MAX: each repaired byte becomes three. */
 	jstr_repair(buf_slice(&j->text), &b);
 	buf_done(&j->text);
 	j->text = b;
@@ -182,6 +187,7 @@ static void end_scalar(struct jpush *j)
 {
 	struct jval v = { J_NONE, SLICE_NONE };
 
+	/* First, because a scalar that is not valid replaces this state with PUSH_BROKEN. */
 	after_value(j);
 	if (!j->keeps)
 		return;
@@ -206,6 +212,7 @@ static void end_name(struct jpush *j)
 	_cleanup_(freep) char *name = NULL;
 
 	j->state = PUSH_COLON;
+	/* A name that cannot be read does not stop the walk: only the values below it are not reported. */
 	if (j->text.failed || jscan_value(v.raw, &v) != JSCAN_OK ||
 	    jstr_decode(v, JPUSH_PATH_MAX, &name) < 0 || !name_is_plain(slice_of(name)))
 		j->path_n = JPUSH_PATH_MAX + 1;
@@ -222,6 +229,7 @@ static size_t push_take_string(struct jpush *j, struct slice in)
 	for (; n < in.n && !ends; n++) {
 		char c = in.p[n];
 
+		/* Control characters in a string must be escaped (RFC 8259, section 7). */
 		if ((unsigned char)c < 0x20) {
 			j->state = PUSH_BROKEN;
 			return in.n;
@@ -235,6 +243,7 @@ static size_t push_take_string(struct jpush *j, struct slice in)
 	return n;
 }
 
+/* More than numbers and literals have. jscan_value decides, and only for a scalar that is collected. */
 static bool is_word_byte(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '-' ||
@@ -248,6 +257,7 @@ static size_t push_take_word(struct jpush *j, struct slice in)
 	while (n < in.n && is_word_byte(in.p[n]))
 		n++;
 	push_keep(j, (struct slice){ in.p, n });
+	/* A number has no closing byte: at the end of the input it may continue in the next chunk. */
 	if (n < in.n)
 		end_scalar(j);
 	return n;
@@ -272,6 +282,7 @@ static void push_take_value(struct jpush *j, char c)
 static void take_name_start(struct jpush *j, char c)
 {
 	if (c == '"') {
+		/* Names are always collected: the path decides which values are wanted. */
 		begin_text(j, PUSH_IN_NAME, true);
 		push_keep(j, (struct slice){ &c, 1 });
 	} else if (c == '}' && j->state == PUSH_FIRST_NAME) {
@@ -335,6 +346,7 @@ void jpush_feed(struct jpush *j, struct slice bytes)
 
 bool jpush_end(struct jpush *j)
 {
+	/* Only the end of the text ends a number that is the whole value. */
 	if (j->state == PUSH_IN_WORD && !j->depth)
 		end_scalar(j);
 	return jpush_done(j);

@@ -124,6 +124,7 @@ static enum jscan_error scan_number(struct jwalk *c)
 {
 	if (*c->p == '-')
 		c->p++;
+	/* No leading zeros (RFC 8259, section 6): no digit may follow a 0 here. */
 	if (c->p < c->end && *c->p == '0')
 		c->p++;
 	else if (!scan_digits(c))
@@ -283,6 +284,7 @@ static enum jscan_error scan_slot(struct jwalk *c, enum jtype *type, struct jslo
 {
 	struct jwalk taken = *c;
 
+	/* take walks a copy: if it declines, the value is scanned from its start. */
 	if (!slot || !slot->take || !slot->take(&taken, slot->ctx))
 		return scan_any(c, type, slot);
 	*type = jwalk_type(c);
@@ -323,6 +325,7 @@ static enum jscan_error scan_member(struct jwalk *c, struct jslot *slots, size_t
 	e = scan_slot(c, &type, slot);
 	if (e || !slot)
 		return e;
+	/* Only requested members are compared: the scanner stores no list of the others. */
 	if (slot->v.type != J_NONE)
 		return JSCAN_E_DUPLICATE;
 	slot->v = (struct jval){ type, { (const char *)value, (size_t)(c->p - value) } };
@@ -419,6 +422,7 @@ enum jscan_error jscan_message(struct slice text, struct jslot *slots, size_t n,
 	*repair = false;
 
 	clear_slots(slots, n);
+	/* Scanned to its end: text that is not JSON at all is a syntax error first. */
 	if (c.p >= c.end || *c.p != '{') {
 		e = jscan_value(text, NULL);
 		return e ? e : JSCAN_E_NOT_OBJECT;
@@ -479,6 +483,7 @@ bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret)
 		return false;
 	if (!jwalk_value(&c, ret))
 		return false;
+	/* 0 is no byte of valid JSON: the bracket is not part of the span, whose end is the end. */
 	if (scan_separator(&c, 0, &more) && c.p < c.end)
 		return false;
 	it->p = (const char *)c.p;

@@ -48,6 +48,7 @@ static bool is_time(struct jval v)
 	static const char form[] = "\"0000-00-00T00:00:00";
 	struct slice rest = v.raw;
 
+	/* The form of RFC 3339 only: month 13 passes. */
 	if (v.type != J_STRING || !fits_form(rest, form))
 		return false;
 	rest.p += sizeof(form) - 1;
@@ -118,6 +119,7 @@ static const struct jmember *member_at(const struct jmember *members, struct jwa
 	if (w->p >= w->end || *w->p != '"')
 		return NULL;
 	for (const struct jmember *m = members; m->name; m++) {
+		/* The closing quote must fit, too. */
 		if (m->n >= (size_t)(w->end - name) || name[m->n] != '"' ||
 		    memcmp(name, m->name, m->n) != 0)
 			continue;
@@ -135,6 +137,7 @@ static bool member_fits(const struct jmember *m, struct jwalk *w, struct jval *i
 
 	if (jwalk_type(w) == J_NULL && (m->flags & JS_NULLABLE))
 		return jwalk_value(w, &v);
+	/* NULL: JS_ID is a member of the value itself, not of what is nested in it (jshape.h). */
 	if (!shape_fits(m->shape, w, NULL))
 		return false;
 	if (id && (m->flags & JS_ID))
@@ -169,6 +172,7 @@ static bool members_fit(const struct jmember *members, const char *tag, struct j
 		if (!m)
 			return false;
 		bit = 1u << (m - members);
+		/* A repeated member does not fit: two readers may see two values. */
 		if ((seen & bit) || !member_fits(m, w, id))
 			return false;
 		seen |= bit;
@@ -208,6 +212,7 @@ static bool put_fallbacks(const struct jmember *members, unsigned seen, struct j
 	for (unsigned i = 0; members[i].name; i++) {
 		if (!(members[i].flags & JS_REQUIRED) || (seen & 1u << i))
 			continue;
+		/* Then the object cannot be repaired, and is removed as a whole. */
 		if (!members[i].fallback)
 			return false;
 		jw_raw(w, members[i].name, slice_of(members[i].fallback));
@@ -231,13 +236,16 @@ static bool object_mend(const struct jmember *members, const char *tag, struct j
 	while (jiter_next(&it, &key, &part)) {
 		const struct jmember *m = member_find(members, key);
 
+		/* The tag is checked by arm_at, and the first one counts. */
 		if (!m && tag && !tagged && jkey_is(key, tag)) {
 			jw_raw(&w, tag, part.raw);
 			tagged = true;
 		}
+		/* Unknown members are removed: a strict reader would refuse the object. */
 		if (!m)
 			continue;
 		bit = 1u << (m - members);
+		/* A member that cannot be repaired is left out: a later one of its name, or its fallback, replaces it. */
 		if (!(seen & bit) && member_mend(m, part, &w))
 			seen |= bit;
 	}
@@ -284,6 +292,7 @@ static bool tagged_fits(const struct jshape *s, struct jwalk *w, struct jval *id
 		arm = jwalk_value(w, &tag) ? arm_of(s, tag) : NULL;
 		return arm && members_fit(arm, NULL, w, jwalk_next(w, '}'), id);
 	}
+	/* The tag is not first: the object is read twice. */
 	*w = start;
 	arm = arm_at(s, *w);
 	return arm && object_fits(arm, s->tag, w, id);
@@ -299,6 +308,7 @@ static const struct jshape *items_at(const struct jshape *s, struct jwalk w)
 	if (s->kind != JS_EITHER || jwalk_enter(&w, '[', ']') != JWALK_PART ||
 	    !jwalk_value(&w, &first))
 		return s->items;
+	/* The first element decides for the whole array: elements of the other kind do not fit. */
 	return first.type == J_OBJECT && jobj_get(first.raw, s->tag).type != J_NONE ? s->other :
 										      s->items;
 }
@@ -325,6 +335,7 @@ static bool array_mend(const struct jshape *items, struct jval v, struct buf *ou
 	while (jiter_next(&it, NULL, &part)) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 
+		/* An element that cannot be repaired is left out, so the others stay usable. */
 		if (jshape_mend(items, part, &b))
 			jw_raw(&w, NULL, buf_slice(&b));
 	}
@@ -338,6 +349,7 @@ static bool either_fits(const struct jshape *s, struct jwalk *w)
 {
 	struct jwalk first = *w;
 
+	/* w moves only by the alternative that fits: a failed attempt stops anywhere in the text. */
 	if (object_fits(s->members, NULL, &first, NULL)) {
 		*w = first;
 		return true;
@@ -386,6 +398,7 @@ static bool integer_mend(const struct jshape *s, struct jval v, struct buf *out)
 
 	if (!dot)
 		return false;
+	/* As text and without rounding: a double is not exact above 2^53. */
 	for (const char *p = dot + 1; p < v.raw.p + v.raw.n; p++)
 		if (*p != '0')
 			return false;
@@ -396,6 +409,7 @@ bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out)
 {
 	const struct jmember *arm;
 
+	/* Text that fits is copied byte for byte. */
 	if (jshape_fits(s, v, NULL))
 		return buf_add_slice(out, v.raw) == 0;
 	switch (s->kind) {
@@ -407,6 +421,7 @@ bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out)
 	case JS_ONE_OF:
 		if (object_mend(s->members, NULL, v, out))
 			return true;
+		/* The failed attempt has left partial text. */
 		buf_reset(out);
 		return object_mend(s->more, NULL, v, out);
 	case JS_ARRAY:

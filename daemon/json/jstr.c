@@ -23,6 +23,7 @@ static int hex4(const char *p)
 	for (int i = 0; i < 4; i++) {
 		char c = p[i];
 
+		/* The scanner has checked the digits, so a letter only needs its case folded. */
 		v = v * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
 	}
 	return v;
@@ -75,6 +76,7 @@ size_t jstr_repair_halves(char *text, size_t n)
 		used = escape_length(p, end);
 		if (used)
 			continue;
+		/* Six bytes for six bytes: the length stays, and with it every span into the text. */
 		memcpy(p, "\\ufffd", JSTR_U_LENGTH);
 		used = JSTR_U_LENGTH;
 		halves++;
@@ -108,6 +110,7 @@ size_t jstr_repair(struct slice text, struct buf *ret)
 		bytes += bad < end;
 		p = bad + 1;
 	}
+	/* Only what was appended: ret may have other text before it. */
 	return ret->len > start ? bytes + jstr_repair_halves(ret->data + start, ret->len - start) :
 				  0;
 }
@@ -123,6 +126,7 @@ static size_t unescape_u(const char *p, const char *end, bool nul, char **o)
 		*o = jstr_put_utf8(*o, (unsigned)u);
 		return 5;
 	}
+	/* 11: the u, four digits, and all of a second escape. A pair is one code point (RFC 8259, section 7). */
 	if (end - p < 11 || p[5] != '\\' || p[6] != 'u')
 		return 0;
 	low = hex4(p + 7);
@@ -138,6 +142,7 @@ static char unescape_short(char c)
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
 	const char *at = strchr(from, c);
 
+	/* Quote, backslash and slash stand for themselves. */
 	return at ? to[at - from] : c;
 }
 
@@ -180,6 +185,7 @@ bool jkey_same(struct slice raw_key, const char *key)
 {
 	if (!raw_key.n)
 		return !*key;
+	/* A peer may write any name with escapes: "\u0069d" is id. */
 	if (memchr(raw_key.p, '\\', raw_key.n))
 		return unescaped_is(raw_key, key);
 	return strncmp(raw_key.p, key, raw_key.n) == 0 && !key[raw_key.n];
@@ -192,6 +198,7 @@ int jstr_decode(struct jval v, size_t max, char **ret)
 
 	if (v.type != J_STRING)
 		return -EINVAL;
+	/* raw.n counts the two quotes, so there is a byte for the NUL. */
 	out = malloc(v.raw.n);
 	if (!out)
 		return -ENOMEM;
@@ -270,6 +277,7 @@ int jstr_decode_bytes(struct jval v, struct buf *ret)
 
 static int jstr_put_escaped(struct buf *b, unsigned char c)
 {
+	/* strchr also finds the NUL at the end of from, so 0 is excluded below. */
 	static const char from[] = "\b\f\n\r\t\"\\", to[] = "bfnrt\"\\";
 	const char *at = c ? strchr(from, c) : NULL;
 
@@ -308,6 +316,7 @@ int jstr_encode(struct buf *b, struct slice s)
 	if (i == s.n)
 		return put_plain(b, s);
 	buf_putc(b, '"');
+	/* Bytes from start on are not written yet, so plain runs are copied as a whole. */
 	for (; i < s.n; i = plain_upto(s, i)) {
 		unsigned char c = (unsigned char)s.p[i];
 		size_t n = c >= 0x80 ? utf8_sequence((const unsigned char *)s.p + i, s.n - i) : 0;

@@ -41,6 +41,7 @@ struct call_meter {
 
 static void take_count(struct call_meter *m, enum harness_count what, struct jval v)
 {
+	/* A null says nothing: an earlier count stays. */
 	if (v.type == J_NULL)
 		return;
 	m->told.has &= ~(1u << what); /* what cannot be understood is not known */
@@ -79,6 +80,7 @@ static void meter_take_text(struct call_meter *m, enum meter_text what, struct j
 		text = xstrndup(v.raw.p, v.raw.n);
 	else if (jstr_decode_shown(v, JPUSH_TEXT_MAX, &text) < 0)
 		return;
+	/* A later text replaces an earlier one, but only if it could be decoded. */
 	free(m->text[what]);
 	m->text[what] = text;
 }
@@ -125,6 +127,7 @@ static void begin_json(struct call_meter *m)
 
 	jpush_begin(&m->json, &ops, m);
 	m->mark_n = 0;
+	/* From TEXT_EVENT_TYPE on, texts are those of one event; the others last until the answer ends. */
 	for (int i = TEXT_EVENT_TYPE; i < TEXT_MAX; i++)
 		free(TAKE_PTR(m->text[i]));
 }
@@ -179,6 +182,7 @@ static bool on_answer_event(void *ctx)
 	bool whole = jpush_end(&m->json);
 
 	m->fresh = true;
+	/* First, because the mark is not JSON and would count as a broken event. */
 	if (is_done_mark(m))
 		m->ended |= m->api == MODEL_OPENAI_CHAT;
 	else if (whole)
@@ -196,6 +200,7 @@ static void on_piece(void *ctx, enum sse_field field, struct slice piece)
 
 	if (field != SSE_DATA)
 		return;
+	/* mark is one byte longer than the text, so longer data cannot match. */
 	memcpy(m->mark + m->mark_n, piece.p, n);
 	m->mark_n += n;
 	jpush_feed(&m->json, piece);
@@ -205,6 +210,7 @@ static void on_answer_line(void *ctx, enum sse_field field)
 {
 	struct call_meter *m = ctx;
 
+	/* Data lines are joined by a newline (WHATWG HTML, server-sent events): white space between tokens. */
 	if (field == SSE_DATA)
 		jpush_feed(&m->json, SLICE("\n"));
 }
@@ -252,6 +258,7 @@ void call_meter_head(struct call_meter *m, int status, struct slice headers)
 
 static void find_form(struct call_meter *m, struct slice bytes)
 {
+	/* An event stream begins with a field name or a colon, never with a bracket. */
 	for (size_t i = 0; i < bytes.n && m->form == FORM_UNKNOWN; i++)
 		if (!strchr(" \t\r\n", bytes.p[i]))
 			m->form = bytes.p[i] == '{' || bytes.p[i] == '[' ? FORM_JSON : FORM_EVENTS;
@@ -371,6 +378,7 @@ void call_meter_read(const struct call_meter *m, struct metered *ret)
 {
 	const char *detail = m->text[TEXT_FINISH_DETAIL];
 
+	/* Texts stay those of m: the next feed may free them. */
 	*ret = (struct metered){ .usage = m->told, .status = m->status };
 	normalise_usage(m, &ret->usage);
 	ret->usage.model = m->text[TEXT_MODEL];

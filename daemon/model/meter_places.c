@@ -123,6 +123,7 @@ int meter_place(enum model_api api, const char *path)
 
 	path += inner ? strlen(prefix) : 0;
 	for (const struct place *p = apis[api].places; p->path; p++)
+		/* The first byte before strcmp: this runs for every value of a stream. */
 		if (*p->path == *path && strcmp(p->path, path) == 0)
 			/* the type of what is inside is not the event's */
 			return inner && p->take >= TEXT(TEXT_EVENT_TYPE) ? -1 : p->take;
@@ -142,6 +143,7 @@ bool meter_type_ends(enum model_api api, const char *type)
 	static const char *const ends[] = { "response.completed", "response.incomplete",
 					    "response.failed" };
 
+	/* The others have no such event: openai-chat ends with [DONE], Google with its usage (call_meter.c). */
 	if (api == MODEL_ANTHROPIC)
 		return strcmp(type, "message_stop") == 0;
 	return api == MODEL_OPENAI_RESPONSES && is_type_among(type, ends, ARRAY_SIZE(ends));

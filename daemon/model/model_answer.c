@@ -174,6 +174,7 @@ static void put_answer_fields(struct buf *b, struct slice headers)
 	jobj_each(name, v, headers) {
 		_cleanup_(freep) char *value = NULL;
 
+		/* The values are untrusted: a line break in one would add a header, or end the head. */
 		if (model_answer_header_passes(name) && header_name_ok(name) &&
 		    jstr_decode(v, MODEL_HEAD_MAX, &value) == 0 && header_value_ok(value))
 			buf_printf(b, "%.*s: %s\r\n", (int)name.n, name.p, value);
@@ -183,6 +184,7 @@ static void put_answer_fields(struct buf *b, struct slice headers)
 /* Neither an interim answer nor one that cannot have a body. */
 static bool status_fits(int status)
 {
+	/* RFC 9112, section 6.3, and for 205 RFC 9110, section 15.3.6. */
 	return status >= 200 && status <= 599 && status != 204 && status != 205 && status != 304;
 }
 
@@ -206,6 +208,7 @@ bool model_call_head(struct model_call *c, int status, struct slice headers)
 
 void model_call_data(struct model_call *c, struct slice bytes)
 {
+	/* A chunk of length 0 would end the body (RFC 9112, section 7.1). */
 	if (c->state != CALL_ANSWERED || !bytes.n)
 		return;
 	buf_printf(&c->out, "%zx\r\n", bytes.n);
@@ -218,6 +221,7 @@ void model_call_data(struct model_call *c, struct slice bytes)
 
 void model_call_end(struct model_call *c)
 {
+	/* An end without a head: there is no status that could be forwarded. */
 	if (c->state == CALL_OPEN) {
 		model_answer_refuse(c, MODEL_CALL_FAILED);
 		return;
@@ -227,6 +231,7 @@ void model_call_end(struct model_call *c)
 		return;
 	model_answer_write(c, SLICE("0\r\n\r\n"));
 	model_answer_flush(c);
+	/* The flush found the connection broken; on_turn frees it. */
 	if (c->state == CALL_DEAD)
 		return;
 	if (c->stays)
@@ -242,6 +247,7 @@ void model_call_refuse(struct model_call *c, enum model_refusal why)
 		return;
 	}
 	c->ops = NULL;
+	/* The status is out. Without its last chunk the harness sees that the answer is not whole. */
 	if (c->state == CALL_ANSWERED) {
 		count_refusal(c, why);
 		model_conn_last(c);

@@ -118,6 +118,7 @@ static bool segment_name_ok(struct slice s)
 static bool query_ok(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
+		/* strchr also finds the NUL at the end of its list. */
 		if (!is_plain_in_path(s.p[i]) && (!s.p[i] || !strchr("=&%+:,;/?!$'()*", s.p[i])))
 			return false;
 	return true;
@@ -131,6 +132,7 @@ static bool row_fits(struct slice row, struct slice path)
 
 	if (!star)
 		return slice_eq(path, row);
+	/* The length first: in a short path the parts before and after the star would overlap. */
 	return path.n >= before + after && memcmp(path.p, row.p, before) == 0 &&
 	       memcmp(path.p + path.n - after, star + 1, after) == 0 &&
 	       segment_name_ok((struct slice){ path.p + before, path.n - before - after });
@@ -298,6 +300,7 @@ uint64_t model_output_asked(struct slice body)
 
 	if (jscan_object(body, slots, ARRAY_SIZE(slots)) != JSCAN_OK)
 		return 0;
+	/* Whichever member the provider reads, the largest is an upper bound. */
 	for (size_t i = 0; i < ARRAY_SIZE(slots) - 1; i++)
 		if (jdec_int(slots[i].v, &n) == 0)
 			most = MAX(most, n);

@@ -36,6 +36,7 @@ static bool has_call(const struct model_call *c)
 
 static void set_call_state(struct model_call *c, enum model_call_state state)
 {
+	/* Both sides of the change are counted here, so no transition can miss it. */
 	c->listener->ncalls -= has_call(c);
 	c->state = state;
 	c->listener->ncalls += has_call(c);
@@ -45,6 +46,7 @@ static void forget_request(struct model_call *c)
 {
 	c->listener->all->body_bytes -= c->counted;
 	c->counted = 0;
+	/* Runs twice for an answered request, at its head and at its end: every field is reset. */
 	free_each(TAKE_PTR(c->method), TAKE_PTR(c->path), TAKE_PTR(c->model));
 	buf_done(&c->body);
 	buf_done(&c->headers);
@@ -75,7 +77,9 @@ static void on_turn(void *ctx)
 	struct model_call *c = ctx;
 	size_t taken = c->taken;
 
+	/* Reset before the callbacks: bytes that they send are for the next turn of the loop. */
 	c->taken = 0;
+	/* Dead first: a connection that closed in this turn of the loop is not handed over. */
 	if (c->state == CALL_DEAD)
 		model_conn_free(c);
 	else if (c->whole) {
@@ -128,6 +132,7 @@ void model_conn_watch(struct model_call *c)
 
 	if (c->state == CALL_DEAD)
 		return;
+	/* A next request waits in the socket while a call is open. EPOLLRDHUP still reports a cancelled call. */
 	if (!has_call(c))
 		events |= EPOLLIN;
 	if (buf_len(&c->out))
@@ -142,6 +147,7 @@ static bool is_listener_key(const struct model_listener *g, struct slice text)
 {
 	struct sha256 have;
 
+	/* Digests are compared: timing reveals nothing of the key. */
 	return sha256_of(text, &have) == 0 && sha256_equal(&have, &g->digest);
 }
 
@@ -181,6 +187,7 @@ static enum model_refusal check_request_head(const struct model_call *c,
 	struct slice v;
 
 	*path = r->target;
+	/* First, so that nobody else can probe which calls the session may make. */
 	if (c->stranger || !request_has_key(c, r))
 		return MODEL_KEY_WRONG;
 	if (http_field_find(r->fields, "upgrade", &v))
@@ -188,6 +195,7 @@ static enum model_refusal check_request_head(const struct model_call *c,
 	if (!slice_skip(path, MODEL_PREFIX) ||
 	    !model_path_passes(c->listener->api, slice_of(c->listener->paths), r->method, *path))
 		return MODEL_PATH_NOT_ALLOWED;
+	/* A chunked body has no length here: keep_body counts it. */
 	if (r->body.length > MODEL_BODY_MAX)
 		return MODEL_BODY_TOO_LARGE;
 	if (slice_is(r->method, "GET") && request_has_body(r))
@@ -211,6 +219,7 @@ static void take_request_head(struct model_call *c, const struct http_request_he
 	jw_end_obj(&w);
 	http_body_begin_request(&c->body_end, &r->body);
 	set_call_state(c, CALL_BODY);
+	/* The client waits for this line before it sends the body (RFC 9110, section 10.1.1). */
 	if (request_has_body(r) && http_field_find(r->fields, "expect", &v))
 		model_answer_write(c, SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
 }
@@ -225,6 +234,7 @@ static bool read_body(struct model_call *c)
 		return strcmp(c->method, "GET") == 0;
 	if (jscan_object(buf_slice(&c->body), &model, 1) != JSCAN_OK)
 		return false;
+	/* A model in the path (Google) wins over one in the body. */
 	if (named.n)
 		c->model = xstrndup(named.p, named.n);
 	else if (model.v.type == J_STRING)
@@ -279,6 +289,7 @@ static bool feed_head(struct model_call *c)
 		model_answer_refuse(c, why);
 		return false;
 	}
+	/* Copied before the bytes are consumed: r and path point into them. */
 	take_request_head(c, &r, path);
 	buf_consume(&c->in, (size_t)n);
 	return true;
@@ -293,6 +304,7 @@ static enum model_refusal keep_body(struct model_call *c, struct slice data)
 		return MODEL_BODY_TOO_LARGE;
 	if (all->body_bytes + data.n > MODEL_BODIES_MAX || buf_add_slice(&c->body, data) < 0)
 		return MODEL_NO_MEMORY;
+	/* Also counted per connection: forget_request subtracts exactly this sum. */
 	all->body_bytes += data.n;
 	c->counted += data.n;
 	return MODEL_REFUSAL_MAX;
@@ -339,6 +351,7 @@ static void on_call_io(void *ctx, uint32_t events)
 	struct model_call *c = ctx;
 	bool calls = has_call(c);
 
+	/* Written first: a failed write ends the connection, and then nothing may be read. */
 	if (events & EPOLLOUT)
 		model_answer_flush(c);
 	if (c->state == CALL_DEAD)
@@ -356,6 +369,7 @@ static void on_call_io(void *ctx, uint32_t events)
 
 void model_conn_next(struct model_call *c)
 {
+	/* First: the call has ended, so nothing more is reported of it. */
 	c->ops = NULL;
 	forget_request(c);
 	set_call_state(c, CALL_HEAD);
@@ -367,6 +381,7 @@ void model_conn_last(struct model_call *c)
 	c->ops = NULL;
 	forget_request(c);
 	set_call_state(c, CALL_LAST);
+	/* In this time the harness must read the rest. */
 	model_conn_limit(c, MODEL_IDLE_MS);
 	model_answer_flush(c);
 	model_conn_watch(c);
@@ -385,6 +400,7 @@ void model_conn_accept(struct model_listener *g, int fd, bool stranger)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* tokens come in small pieces */
 	c->listener = g;
+	/* Accepted all the same, so that the refusal is answered and counted. */
 	c->stranger = stranger;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_call_io, .ctx = c };
 	c->body.max = MODEL_BODY_MAX;

@@ -23,6 +23,8 @@ static bool make_conn_room(struct model_listener *g)
 	if (g->nconns < MODEL_CONNS_MAX)
 		return true;
 	list_each(c, &g->conns, struct model_call, link)
+		/* The oldest of them, as conns is in the order of arrival. It is freed at the end of this turn
+		 * of the loop: until then nconns is above its limit. */
 		if (c->state == CALL_HEAD || c->state == CALL_LAST) {
 			model_conn_drop(c);
 			return true;
@@ -92,6 +94,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 			"no address for the session's model calls: %s", strerror(-r));
 		return NULL;
 	}
+	/* In a network namespace of its own only the session's processes can connect. */
 	g->checks_caller = !g->inside && reach->one_user && can_look_up_callers(all, &g->at);
 	inet_ntop(AF_INET, &g->at.sin_addr, g->host, sizeof(g->host));
 	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,

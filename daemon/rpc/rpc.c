@@ -44,6 +44,7 @@ static enum rpc_parse_result refuse_scan(enum jscan_error scan, struct slice tex
 				  "Invalid request: a member appears twice");
 	if (scan != JSCAN_E_NOT_OBJECT)
 		return rpc_refuse(m, e, RPC_PARSE_ERROR, "PARSE_ERROR", "Parse error");
+	/* JSON-RPC 2.0 allows batches (section 6), so their refusal has a reason of its own. */
 	jscan_value(text, &v);
 	if (v.type == J_ARRAY)
 		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "BATCH_UNSUPPORTED",
@@ -73,6 +74,7 @@ static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, stru
 	} else if (s[S_PARAMS].v.type != J_NONE && s[S_PARAMS].v.type != J_NULL) {
 		if (m->kind == RPC_NOTIFICATION)
 			return RPC_E_IGNORE;
+		/* Not rpc_refuse: the request is valid but for its params, so the answer has its id. */
 		err_field(e, "params", "PARAMS_INVALID", "params must be an object");
 		return RPC_E_ANSWER;
 	}
@@ -84,6 +86,7 @@ static enum rpc_parse_result parse_response(struct jslot *s, struct rpc_msg *m)
 	bool no_error = s[S_ERROR].v.type == J_NONE || s[S_ERROR].v.type == J_NULL;
 
 	m->kind = RPC_RESPONSE;
+	/* JSON-RPC 1.0 writes both members, with null for the one that does not apply. */
 	if (s[S_RESULT].v.type != J_NONE && no_error)
 		m->result = s[S_RESULT].v.raw;
 	else /* an odd error still answers the call that waits for it */
@@ -124,11 +127,13 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	s[S_PARAMS].sub = params;
 	s[S_PARAMS].nsub = n;
 	scan = jscan_message(text, s, S_MAX, &m->repair);
+	/* Set before the first return: no member of m may be stale if the text is refused. */
 	m->kind = RPC_REQUEST;
 	m->method[0] = '\0';
 	m->id = m->params = m->result = m->error = SLICE_NONE;
 	if (scan != JSCAN_OK)
 		return refuse_scan(scan, text, m, e);
+	/* An answer repeats the id byte for byte, so the limit is on its raw text. */
 	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2) { /* 2: the quotes of a string */
 		err_set(e, -EINVAL, RPC_INVALID_REQUEST, "INVALID_REQUEST",
 			"the request id is too long");
@@ -138,6 +143,8 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	if (s[S_ID].v.type != J_NONE && !id_type_ok(s[S_ID].v.type))
 		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
 				  "Invalid request: id must be a string, a number or null");
+	/* A missing jsonrpc is accepted, a wrong one is not. The raw comparison is the fast path; jstr_is
+	 * also accepts the same string with escapes. */
 	if (s[S_JSONRPC].v.type != J_NONE && !slice_is(s[S_JSONRPC].v.raw, "\"2.0\"") &&
 	    !jstr_is(s[S_JSONRPC].v, "2.0"))
 		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
@@ -159,6 +166,7 @@ enum rpc_parse_result rpc_parse_repaired(struct slice text, struct buf *b, struc
 	if (!m->repair || !jstr_repair(text, b))
 		return r;
 	r = rpc_parse(buf_slice(b), m, e);
+	/* The id keeps its original bytes: otherwise an answer would find no request. */
 	if (id.n)
 		m->id = id;
 	return r;
@@ -168,6 +176,7 @@ size_t rpc_repair_halves(char *text, size_t n, const struct rpc_msg *m)
 {
 	size_t id = m->id.n ? (size_t)(m->id.p - text) : 0;
 
+	/* Without an id the first part is empty, and the second is the whole text. */
 	return jstr_repair_halves(text, id) +
 	       jstr_repair_halves(text + id + m->id.n, n - id - m->id.n);
 }
@@ -193,6 +202,8 @@ void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct s
 	rpc_put_head(b, id);
 	buf_puts(b, ",\"error\":");
 	jw_obj(&w, NULL);
+	/* Code and message are required (JSON-RPC 2.0, section 5.1). The reason is acpd's, and clients
+	 * compare it: an error without one is still answered with a fixed word. */
 	jw_int(&w, "code", e->rpc ? e->rpc : RPC_INTERNAL_ERROR);
 	jw_str(&w, "message", e->msg);
 	jw_obj(&w, "data");
@@ -260,6 +271,7 @@ void rpc_calls_done(struct rpc_calls *t)
 	}
 }
 
+/* The id is wider than the ids of the table: a number above 32 bits must not match by truncation. */
 static struct rpc_call *call_by_id(const struct rpc_calls *t, int64_t id)
 {
 	list_each(c, (struct list *)&t->open, struct rpc_call, link)
@@ -291,6 +303,8 @@ bool rpc_calls_reply(struct rpc_calls *t, const struct rpc_msg *reply)
 	struct rpc_call *c;
 	int64_t n;
 
+	/* The daemon sends numbers, and a response repeats the id (JSON-RPC 2.0, section 5): a string with the
+	 * same digits is another id. */
 	if (!reply->id.n || reply->id.p[0] == '"' || jdec_int(id, &n) < 0)
 		return false;
 	c = call_by_id(t, n);

@@ -36,6 +36,7 @@ static int listing_by_path(const void *a, const void *b)
 static const struct skill_entry *listing_find(const struct skill_listing *l, const char *path)
 {
 	const struct skill_entry key = { .path = (char *)(uintptr_t)path }, *k = &key;
+	/* bsearch compares with an entry, of which only the path is read. */
 	const struct skill_entry **at = bsearch(&k, l->sorted, l->n, sizeof(k), listing_by_path);
 
 	return at ? *at : NULL;
@@ -65,6 +66,7 @@ static enum link_end link_follow(struct link_path *w, const struct skill_entry *
 {
 	struct slice target = slice_of(link->target);
 
+	/* A path that outgrows todo counts as a loop, too: no honest skill has one. */
 	if (++w->hops > SKILL_LINK_HOPS || target.n >= w->pos)
 		return LINK_LOOP;
 	if (target.n && target.p[0] == '/')
@@ -85,6 +87,7 @@ static enum link_end link_step(const struct skill_listing *l, struct link_path *
 	char name[PATH_MAX_BYTES];
 	const struct skill_entry *e;
 
+	/* 2: a slash and the NUL. */
 	if (n >= sizeof(name) || have + n + 2 > sizeof(w->at))
 		return LINK_DANGLING;
 	memcpy(name, next, n);
@@ -109,6 +112,7 @@ static enum link_end link_step(const struct skill_listing *l, struct link_path *
 
 static enum link_end link_walk(const struct skill_listing *l, const struct skill_entry *link)
 {
+	/* todo is filled from its end, so that a target goes before the rest without moving it. */
 	struct link_path w = { .pos = sizeof(w.todo) - 1 };
 	enum link_end end;
 
@@ -151,6 +155,7 @@ static bool is_nested_skill(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
+	/* A path without a slash is the skill's own file. */
 	return base &&
 	       (strcmp(base + 1, skill_files[0]) == 0 || strcmp(base + 1, skill_files[1]) == 0);
 }
@@ -220,6 +225,7 @@ void skill_check_listing(const struct skill_entry *entries, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = &entries[i];
 		r->files += entries[i].type != SKILL_ENTRY_DIR;
+		/* Sizes may come from the headers of an archive, so their sum can overflow. */
 		if (entries[i].type == SKILL_ENTRY_FILE &&
 		    __builtin_add_overflow(r->bytes, entries[i].size, &r->bytes))
 			r->bytes = UINT64_MAX;
@@ -278,6 +284,7 @@ static int skill_open_below(int root, const char *path, int flags)
 		dir = fd;
 		path += n + 1;
 	}
+	/* O_NONBLOCK: a FIFO that replaced the file must not block the open. */
 	return skill_open_in(dir < 0 ? root : dir, (struct slice){ path, n },
 			     flags | O_RDONLY | O_NONBLOCK);
 }
@@ -302,6 +309,7 @@ static int skill_look(struct skill_walk *w, int dir, const char *below, const ch
 	struct skill_entry *entry = GROW(w->entries, w->n);
 	struct stat st;
 
+	/* The list owns the path from here on, also if fstatat fails. */
 	entry->path = path;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return skill_trouble(w, path, -errno);
@@ -351,6 +359,7 @@ static int skill_read_dir(struct skill_walk *w, const char *path)
 		r = skill_look(w, fd, path, e->d_name);
 		w->stopped = w->n > w->max;
 	}
+	/* d owns fd. */
 	closedir(d);
 	return r;
 }

@@ -35,6 +35,7 @@ static bool front_is_fence(struct slice line)
 	if (!slice_skip(&line, "---"))
 		return false;
 	for (size_t i = 0; i < line.n; i++)
+		/* strchr also finds the end of its list: a NUL is not white space. */
 		if (!strchr(" \t\r", line.p[i]) || !line.p[i])
 			return false;
 	return true;
@@ -53,6 +54,7 @@ static bool front_find_fences(struct slice file, struct slice *yaml, struct slic
 	yaml->p = rest.p;
 	while (rest.n) {
 		line = front_take_line(&rest);
+		/* Only at the left edge: an indented --- is text of a block scalar. */
 		if (!front_is_fence(line))
 			continue;
 		yaml->n = (size_t)(line.p - yaml->p);
@@ -118,6 +120,7 @@ _printf_(4, 5) static bool front_fail(struct build *b, const char *code, unsigne
 
 static unsigned front_line_of(const yaml_mark_t *mark)
 {
+	/* libyaml counts from 0, and the YAML starts in the second line of the file. */
 	return (unsigned)mark->line + 2;
 }
 
@@ -131,10 +134,13 @@ static struct front_node *front_add_node(struct build *b, enum front_type type, 
 		front_fail(b, "YAML_TOO_LARGE", line, "more than %d values", SKILL_YAML_NODES);
 		return NULL;
 	}
+	/* Keys and values alternate, so after an even number of children a key follows. front_on_close
+	 * compares keys as strings. */
 	if (up && up->node->type == FRONT_MAP && up->children % 2 == 0 && type != FRONT_SCALAR) {
 		front_fail(b, "KEY_NOT_SCALAR", line, "a list or mapping stands as a key");
 		return NULL;
 	}
+	/* The array has its full size from the start, so pointers into it stay valid. */
 	node = &t->nodes[t->n++];
 	node->type = type;
 	node->line = line;
@@ -178,6 +184,7 @@ static bool front_on_scalar(struct build *b, const yaml_event_t *ev, unsigned li
 		front_note_extra(b, FRONT_ANCHOR, line);
 	if (!front_check_tag(b, ev->data.scalar.tag, line))
 		return false;
+	/* libyaml decodes "\0" in double quotes, where a C string would end. */
 	if (memchr(text, 0, ev->data.scalar.length))
 		return front_fail(b, "YAML_INVALID", line, "a value holds the character NUL");
 	node = front_add_node(b, FRONT_SCALAR, line);
@@ -221,6 +228,7 @@ static bool front_on_close(struct build *b)
 
 	if (map->type != FRONT_MAP)
 		return true;
+	/* Each key has a value: libyaml emits an empty scalar for a missing one. */
 	for (const struct front_node *k = map->child; k; k = k->next->next)
 		for (const struct front_node *o = map->child; o != k; o = o->next->next)
 			if (strcmp(k->text, o->text) == 0)
@@ -281,6 +289,7 @@ bool front_parse(struct slice yaml, struct front_tree *ret, struct front_fault *
 	*ret = (struct front_tree){ .nodes = xalloc(SKILL_YAML_NODES * sizeof(*ret->nodes)) };
 	if (!yaml_parser_initialize(&p))
 		abort();
+	/* Without it libyaml would detect UTF-16 by a byte order mark; front_split has checked for UTF-8. */
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p, (const unsigned char *)yaml.p, yaml.n);
 	ok = front_run_parser(&p, &b);
@@ -320,6 +329,7 @@ static size_t quote_plain_value(struct slice line)
 		return 0;
 	for (i++; i < line.n && line.p[i] == ' ';)
 		i++;
+	/* YAML's indicators start something other than a plain scalar (YAML 1.2, section 5.3). */
 	return i < line.n && !strchr("\"'|>[{&*!#%@`\r", line.p[i]) ? i : 0;
 }
 
@@ -364,6 +374,7 @@ bool front_quote(struct slice yaml, struct buf *ret)
 		       at = quote_plain_value((struct slice){ yaml.p, n }), end;
 		bool wrong = quote_has_colon((struct slice){ yaml.p + at, n - at });
 
+		/* After the check for a colon: only the key's own line counts for it. */
 		while (quote_goes_on(slice_after(yaml, n)))
 			n += quote_line_length(slice_after(yaml, n));
 		for (end = n; end > at && strchr(" \t\r\n", yaml.p[end - 1]);)

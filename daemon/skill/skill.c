@@ -59,6 +59,7 @@ void skill_note(struct skill_report *r, enum skill_severity severity, const char
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* Messages quote text of the skill, and a message is one line. */
 	err_flatten(text);
 	r->findings[r->n++] = (struct skill_finding){
 		.severity = severity,

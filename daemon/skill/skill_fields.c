@@ -47,6 +47,7 @@ static bool utf8_is_blank(const char *text)
 		uint32_t c;
 
 		n = *p < 0x80 ? 1 : utf8_sequence(p, left);
+		/* The first of n bytes has n leading ones and a zero; the others have six bits each. */
 		c = n == 1 ? *p : *p & (0x7fu >> n);
 		for (size_t i = 1; i < n; i++)
 			c = c << 6 | (p[i] & 0x3f);
@@ -111,6 +112,7 @@ static bool yaml_is_number(const char *s)
 	s += *s == '+' || *s == '-';
 	if (yaml_is_word(s, words))
 		return true;
+	/* Octal digits are checked as hexadecimal ones: a false hit is only a warning. */
 	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'o'))
 		return s[2] && !s[2 + strspn(s + 2, "0123456789abcdefABCDEF")];
 	n = strspn(s, "0123456789");
@@ -134,6 +136,7 @@ static const char *yaml_other_type(const struct front_node *v)
 {
 	static const char *const bools[] = { "true", "false", "yes", "no", "on", "off", NULL };
 
+	/* In quotes it is text for every reader. */
 	if (!v->plain)
 		return NULL;
 	if (yaml_is_null(v))
@@ -231,6 +234,7 @@ static void check_characters(struct field_check *c, const char *name)
 	};
 	unsigned faults = name_faults(name);
 
+	/* A finding for each kind, not for each character. */
 	for (size_t i = 0; i < NAME_FAULTS; i++)
 		if (faults & 1u << i)
 			field_note(c, SKILL_ERROR, rows[i].code, "%s", rows[i].msg);
@@ -246,6 +250,7 @@ static void field_name(struct field_check *c, const struct front_node *v)
 		return;
 	c->r->skill.name = xstrdup(name);
 	check_characters(c, name);
+	/* field_text has refused an empty name, so there is a last character. */
 	if (name[0] == '-' || name[strlen(name) - 1] == '-')
 		field_note(c, SKILL_ERROR, "NAME_HYPHEN_EDGE", "it begins or ends with a hyphen");
 	if (strstr(name, "--"))
@@ -272,6 +277,7 @@ static void field_metadata(struct field_check *c, const struct front_node *v)
 	}
 	for (const struct front_node *k = v->child; k; k = k->next->next)
 		n++;
+	/* Counted for one allocation. Pairs that are refused leave its end unused. */
 	s->metadata = xalloc(n * sizeof(*s->metadata));
 	for (const struct front_node *k = v->child; k; k = k->next->next) {
 		char path[96];
@@ -299,6 +305,7 @@ static void field_tool_list(struct field_check *c, const struct front_node *v)
 		}
 		buf_printf(&b, "%s%s", buf_len(&b) ? " " : "", i->text);
 	}
+	/* Also for an empty list: the key exists, so its text is "" and not NULL. */
 	buf_putc(&b, '\0');
 	c->r->skill.allowed_tools = xstrdup(b.data);
 	field_note(c, SKILL_WARNING, "ALLOWED_TOOLS_LIST",
@@ -380,6 +387,7 @@ void skill_check_fields(const struct front_node *root, const char *dir, struct s
 		size_t i = field_find(k->text);
 		struct field_check c = { r, dir, k->text, k->line };
 
+		/* field_find returns the number of rows for an unknown key: seen has an element for these. */
 		seen[i] = true;
 		if (i < ARRAY_SIZE(field_rules))
 			field_take(&c, i, k->next);
