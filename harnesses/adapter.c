@@ -28,6 +28,8 @@ int harness_call(const struct harness_host *host, struct rpc_calls *calls, const
 	rpc_put_request(&b, id, method, params);
 	r = harness_send(host, &b);
 	if (r < 0)
+		/* Otherwise fn would be called when the calls are closed, for a call that the caller
+		 * knows as failed. */
 		rpc_calls_drop(calls, id);
 	return r;
 }
@@ -50,6 +52,7 @@ int harness_line_parsed(const struct harness_host *host, enum rpc_parse_result p
 		return HARNESS_MESSAGE;
 	case RPC_E_IGNORE:
 		return 0;
+	/* An error answer without an id cannot be matched with a request, so the line counts as noise. */
 	case RPC_E_ANSWER:
 		if (slice_is(m->id, "null"))
 			return HARNESS_NOT_A_MESSAGE;

@@ -118,6 +118,7 @@ int harness_event_from_update(struct slice update, struct harness_event *ret, st
 	row = &rows[kind];
 	for (; n <= ARRAY_SIZE(row->need) && row->need[n - 1].key; n++)
 		slots[n] = (struct jslot){ .key = row->need[n - 1].key };
+	/* Also refuses a member that is present twice. */
 	if (jscan_object(update, slots, n) != JSCAN_OK)
 		return err_field(e, "update", "UPDATE_INVALID", "malformed %s", row->name);
 	for (size_t i = 1; i < n; i++)

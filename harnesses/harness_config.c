@@ -94,6 +94,7 @@ static int check_caps(struct slice raw, const char *prefix, struct err *e)
 	char path[96];
 	int r = 0;
 
+	/* In this order: the first part fills the slices of the others. */
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++) {
 		snprintf(path, sizeof(path), "%s%s", prefix, parts[i].name);
 		if (parts[i].object->n)
@@ -123,6 +124,7 @@ static int parse_args(struct slice raw, const char *prefix, char ***ret, struct 
 {
 	char path[96], **args;
 
+	/* Owned by the table from here on, so an error below needs no cleanup. */
 	args = xalloc((MANIFEST_ARGS_MAX + 1) * sizeof(*args));
 	*ret = args;
 	jarr_each_at(n, v, raw) {
@@ -145,9 +147,11 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 		if (d->nenv >= EXTRA_ENV_MAX)
 			return err_field(e, path, "TOO_MANY", "%s: more than %d variables", path,
 					 EXTRA_ENV_MAX);
+		/* A backslash is the start of an escape in the raw key: names are not decoded. */
 		if (!key.n || memchr(key.p, '=', key.n) || memchr(key.p, '\\', key.n) ||
 		    key.n > ENV_NAME_MAX)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a plain name", path);
+		/* The limit is for NAME=VALUE as one string (MAX_ARG_STRLEN, execve(2)). */
 		if (decode_program_text(v, ARG_BYTES_MAX - key.n - 1, path, &value, e) < 0)
 			return -EINVAL;
 		*GROW(d->env, d->nenv) = (struct harness_env){ xstrndup(key.p, key.n), value };
@@ -223,6 +227,7 @@ static int apply_entry(struct harness_def *d, struct config_entry *en, const cha
 		d->auth_methods = usable_auth_methods(en->auth_methods);
 	}
 	if (r == 0 && en->args.n) {
+		/* args replace the built-in ones, and do not follow them. */
 		d->args = strv_free(d->args);
 		r = parse_args(en->args, prefix, &d->args, e);
 	}
@@ -249,6 +254,7 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 	r = jdec_strict(v.raw, entry_fields, prefix, "an entry has no such member", &en, e);
 	if (r < 0)
 		return r;
+	/* The table is the caller's and not const; only the lookup is shared with readers. */
 	d = (struct harness_def *)harness_table_find(t, en.id);
 	if (!*en.id) {
 		r = jdec_refuse(e, prefix, "id", "FIELD_INVALID", "must not be empty");
@@ -263,6 +269,7 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 		}
 		d->configured = true;
 		if (index == 0)
+			/* An index, since the table moves when it grows. */
 			t->first_manifest = (size_t)(d - t->defs);
 		r = apply_entry(d, &en, prefix, e);
 	}

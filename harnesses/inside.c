@@ -43,6 +43,7 @@ static bool walk_follow_link(struct path_walk *w, const char *target, const char
 {
 	if (++w->links > LINKS_MAX)
 		return false;
+	/* An absolute target starts at the root; a relative one is below the directory of the link. */
 	if (target[0] == '/')
 		w->done[0] = '\0';
 	return set_rest(w, target, tail);
@@ -69,11 +70,14 @@ static bool walk_enter(struct path_walk *w, const char *name, const char *tail)
 	strcpy(w->done + at + 1, name);
 	if (strcmp(w->done, "/proc") == 0)
 		return false;
+	/* EINVAL: not a link. ENOENT, ENOTDIR: nothing to follow. Any other error, such as EACCES,
+	 * hides what is there. */
 	n = readlink(w->done, target, sizeof(target) - 1);
 	if (n < 0)
 		return (errno == EINVAL || errno == ENOENT || errno == ENOTDIR) &&
 		       set_rest(w, "", tail);
 	target[n] = '\0';
+	/* The link's own name is not part of the result; its target replaces it. */
 	w->done[at] = '\0';
 	return walk_follow_link(w, target, tail);
 }
@@ -89,6 +93,7 @@ static bool walk_step(struct path_walk *w)
 	memcpy(name, p, n);
 	name[n] = '\0';
 	strcpy(tail, p + n);
+	/* After the links before it were followed, as in the kernel. */
 	if (strcmp(name, "..") == 0)
 		walk_leave(w);
 	if (!n || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -109,6 +114,7 @@ static bool walk_resolve(struct path_walk *w, const char *path)
 	return true;
 }
 
+/* The directory is resolved too: it can be a link itself. */
 static bool path_resolves_below(const char *real, const char *dir)
 {
 	struct path_walk w;
@@ -140,6 +146,8 @@ bool harness_inside(const char *path, const char *cwd, struct slice additional_d
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
 	struct path_walk w;
 
+	/* Programs that normalise a path remove ".." before links are followed, and would reach another
+	 * file. */
 	if (has_dots(full) || !walk_resolve(&w, full))
 		return false;
 	if (path_resolves_below(w.done, cwd))

@@ -92,6 +92,7 @@ static bool split_tokens(const struct harness_usage *u, uint64_t tokens[PRICES])
 	tokens[PRICE_OUTPUT] = count_of(u, COUNT_OUTPUT);
 	tokens[PRICE_CACHE_READ] = read;
 	tokens[PRICE_WRITE_1H] = hour;
+	/* The rest: writes of 5 minutes, and those whose lifetime the provider does not report. */
 	tokens[PRICE_WRITE_5M] = write - hour;
 	return true;
 }
@@ -108,6 +109,7 @@ bool prices_cost(struct slice raw, const char *model, const struct harness_usage
 		struct jval v = jobj_get(prices, names[i]);
 		int64_t price = 0;
 
+		/* A price that is missing is only a problem if there are tokens of its kind. */
 		if (tokens[i] && (v.type != J_NUMBER || !harness_cost_parse(v.raw, &price)))
 			return false;
 		sum += (unsigned __int128)tokens[i] * (uint64_t)price;

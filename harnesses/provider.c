@@ -179,6 +179,7 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 		r = check_upstream(ret, e);
 	if (r == 0)
 		r = prices_check(ret->prices, FIELD "prices.", e);
+	/* The core may put its own key there (session_model.c); given_key stays the one that is wiped. */
 	ret->key = ret->given_key;
 	if (r < 0)
 		harness_provider_done(ret);
@@ -190,12 +191,14 @@ int provider_load(struct slice text, struct harness_provider *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (jdec_object(text, fields, NULL, ret, NULL) < 0)
 		return -EINVAL;
+	/* The text was checked when it was given, so an error here changes nothing. */
 	read_limits(ret, NULL);
 	return choose_via(ret, NULL);
 }
 
 void harness_provider_done(struct harness_provider *p)
 {
+	/* First: jdec_free frees the text without wiping it. */
 	secret_text_wipe(p->given_key);
 	jdec_free(fields, p);
 	memset(p, 0, sizeof(*p));
@@ -223,6 +226,7 @@ bool harness_keeps_silence(const struct harness_provider *p)
 static bool seen_before(const struct harness_provider *p, struct slice element)
 {
 	jarr_each(v, p->models) {
+		/* Compares addresses: only elements before this one count. */
 		if (v.raw.p == element.p)
 			break;
 		if (slice_eq(v.raw, element))

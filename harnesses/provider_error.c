@@ -94,6 +94,8 @@ void provider_error_by_status(struct turn_error *te, int status)
 {
 	te->http_status = status;
 	te->cls = "provider";
+	/* Timeout, too many requests, and errors of the server (RFC 9110, RFC 6585): the same request
+	 * can succeed later. */
 	te->retryable = status == 408 || status == 429 || status >= 500;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
 		if (statuses[i].status == status)
@@ -112,6 +114,7 @@ bool provider_error_by_word(struct turn_error *te, const char *word)
 		if (strcmp(words[i].word, word) != 0)
 			continue;
 		provider_error_by_status(te, words[i].status);
+		/* The name is unambiguous, whatever the message contains. */
 		if (strcmp(word, "context_length_exceeded") == 0)
 			te->cls = "context_overflow";
 		return true;

@@ -35,6 +35,7 @@ static void put_fallbacks_without_keys(struct jw *w, struct jval list)
 	jw_end_arr(w);
 }
 
+/* via is written as resolved, because without the key it would be resolved differently. */
 static bool is_stored_member(struct slice key)
 {
 	return !jkey_is(key, "key") && !jkey_is(key, "via") && !jkey_is(key, "fallbacks");
@@ -68,6 +69,7 @@ void provider_split(struct slice raw, struct buf *text, struct provider_keys *ke
 
 void provider_keys_copy(struct provider_keys *to, const struct provider_keys *from)
 {
+	/* References are taken before the old ones are dropped: to and from can share keys. */
 	struct provider_keys old = *to;
 
 	for (size_t i = 0; i < PROVIDER_UPSTREAMS_MAX; i++)

@@ -97,6 +97,8 @@ static bool url_ok(const char *url)
 
 	if (!slice_skip(&rest, "https://") && !slice_skip(&rest, "http://"))
 		return false;
+	/* No user (@) and no fragment (#); parsers disagree about backslashes; a space would end the
+	 * request target. */
 	for (size_t i = 0; i < rest.n; i++)
 		if ((unsigned char)rest.p[i] <= 0x20 || (unsigned char)rest.p[i] >= 0x7f ||
 		    strchr("#@\\", rest.p[i]))
@@ -129,6 +131,7 @@ static const struct jfield fallback_fields[] = {
 	JF_END,
 };
 
+/* The decoder has copied the key, so the copy is wiped; the JSON text is the caller's. */
 static void fallback_free(struct fallback_args *a)
 {
 	secret_text_wipe(a->key);
@@ -216,6 +219,7 @@ bool provider_upstream(const struct harness_provider *p, unsigned i, struct prov
 	struct fallback_args a = { 0 };
 
 	*ret = (struct provider_upstream){ 0 };
+	/* 0 is the provider itself, 1 its first fallback. */
 	if (i == 0) {
 		ret->base_url = xstrdup(p->base_url);
 		ret->headers = p->headers;
@@ -225,6 +229,7 @@ bool provider_upstream(const struct harness_provider *p, unsigned i, struct prov
 	if (jdec_object(fallback_at(p->fallbacks, i - 1).raw, fallback_fields, NULL, &a, NULL) < 0)
 		return false;
 	ret->base_url = TAKE_PTR(a.base_url);
+	/* A slice of the provider's text, which must outlive ret. */
 	ret->headers = a.headers;
 	take_auth(ret, a.auth);
 	fallback_free(&a);

@@ -100,6 +100,7 @@ void harness_caps_parse(struct slice agent, struct harness_caps *ret)
 		.sse = caps_flag(mcp, "sse"),
 		.no_stdio = jobj_get(mcp, "stdio").type == J_FALSE, /* ours: ACP has it always */
 		.additional_dirs = caps_object(session, "additionalDirectories"),
+		/* Either call is enough (acp.c). */
 		.restore = caps_flag(agent, "loadSession") || caps_object(session, "resume"),
 	};
 }
@@ -161,6 +162,7 @@ static void add_builtins(struct harness_table *t)
 					   .places = b->places,
 					   .stop = b->stop };
 		if (b->quirks)
+			/* After the row was copied: it replaces places and stop. */
 			harness_use_quirks(d, acp_quirks_find(b->quirks));
 		d->args = xalloc((n + 1) * sizeof(*d->args));
 		for (size_t k = 0; k < n; k++)
@@ -175,6 +177,7 @@ int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 
 	*t = (struct harness_table){ 0 };
 	add_builtins(t);
+	/* SIZE_MAX until the first entry of the manifest is loaded. */
 	t->first_manifest = SIZE_MAX;
 	if (!path) {
 		t->first_manifest = t->n;

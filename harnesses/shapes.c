@@ -235,6 +235,7 @@ static enum harness_check check_shape(const struct jshape *s, enum jtype type, s
 		return CHECK_FITS;
 	if (!jshape_mend(s, v, mended) || mended->failed)
 		return CHECK_REFUSED;
+	/* Checked again: not every fault can be repaired. */
 	v.raw = buf_slice(mended);
 	return jshape_fits(s, v, id) ? CHECK_MENDED : CHECK_REFUSED;
 }
@@ -247,6 +248,8 @@ bool harness_update_take(struct jwalk *w, void *ret_event)
 	struct jval name;
 
 	ev->fits = false;
+	/* Only with sessionUpdate as the first member: the kind decides how the rest is read. Other
+	 * orders take the slow path. */
 	if (jwalk_enter(w, '{', '}') != JWALK_PART || !jwalk_key(w, &key) ||
 	    !slice_is(key, "sessionUpdate") || !jwalk_value(w, &name) ||
 	    harness_update_find(name, &ev->kind) < 0 || harness_update_is_beyond(ev->kind, bytes))

@@ -15,6 +15,7 @@
 
 void harness_plan_arg(struct harness_plan *p, const char *arg)
 {
+	/* + 2: the new argument and NULL. */
 	p->argv = reallocarray(p->argv, p->nargs + 2, sizeof(*p->argv));
 	if (!p->argv)
 		abort();
@@ -43,6 +44,8 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 {
 	struct harness_env *e = find_env(p, name);
 
+	/* xstrset frees the old value without wiping it, so only values that are not keys may be
+	 * replaced. */
 	if (e) {
 		xstrset(&e->value, value);
 		return;
@@ -113,6 +116,7 @@ static void pairs_free(struct harness_env *v, size_t n)
 
 void harness_plan_done(struct harness_plan *p)
 {
+	/* Not wiped: other users can read a command line, so it has no keys. */
 	strv_free_n(p->argv, p->nargs);
 	pairs_free(p->env, p->nenv);
 	pairs_free(p->files, p->nfiles);

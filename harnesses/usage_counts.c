@@ -53,6 +53,7 @@ static bool take_exponent(struct slice *s, int *scale)
 		slice_skip(s, "+");
 	if (!u64_parse(*s, &n))
 		return false;
+	/* Limited so that the sum of all scales fits an int. */
 	n = MIN(n, 100000u);
 	*scale += minus ? -(int)n : (int)n;
 	return true;
@@ -61,10 +62,13 @@ static bool take_exponent(struct slice *s, int *scale)
 static bool scale_up(unsigned __int128 *value, int scale)
 {
 	for (; scale > 0 && *value; scale--) {
+		/* Before the multiplication, so that 128 bits never overflow. */
 		if (*value > COST_MAX)
 			return false;
 		*value *= 10;
 	}
+	/* All digits but one are cut off, and the last division rounds: rounding at each step would add
+	 * up. */
 	for (; scale < -1 && *value; scale++)
 		*value /= 10;
 	if (scale == -1)
@@ -83,6 +87,7 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 
 	before = take_digits(&s, &value, &scale);
 	if (slice_skip(&s, ".")) {
+		/* Only the decimal places that were added to the value move the point. */
 		int dropped = 0;
 
 		after = take_digits(&s, &value, &dropped);
@@ -90,6 +95,7 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 			return false;
 		scale += dropped - (int)MIN(after, 1000000u);
 	}
+	/* -0 is a valid cost; any other negative number is not. */
 	if (!before || !take_exponent(&s, &scale) || (minus && value) || !scale_up(&value, scale))
 		return false;
 	*ret = (int64_t)value;

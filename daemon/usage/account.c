@@ -87,6 +87,7 @@ void account_usage(struct account *a, const struct harness_usage *u)
 	note_cost_source(a, u);
 }
 
+/* Clamped at 0: the counts are unsigned, and a count that was too large must not wrap around. */
 static void take_off(struct harness_usage *from, const struct harness_usage *u)
 {
 	for (int i = 0; i < COUNT_MAX; i++)
@@ -142,6 +143,7 @@ void account_done(struct account *a)
 	memset(a, 0, sizeof(*a));
 }
 
+/* Chosen for each count: a number for the whole turn wins over the sum of the model calls. */
 static bool reported(const struct account *a, int what, uint64_t *ret)
 {
 	const struct harness_usage *u = usage_has(&a->turn, what) ? &a->turn : &a->sum;
@@ -197,6 +199,7 @@ void account_put_acp(const struct account *a, const struct harness_usage *more, 
 	jw_end_obj(w);
 }
 
+/* A number from exactly one model call has the source of that call, and from several it is a "sum". */
 static const char *source_of(const struct account *a, bool from_turn, bool from_calls)
 {
 	if (from_turn)
@@ -279,6 +282,7 @@ void account_put_usage(const struct harness_usage *u, struct jw *w)
 	jw_str(w, "source", u->source);
 }
 
+/* struct account holds static strings, so the text of a record is mapped to one and never copied. */
 static const char *source_loaded(struct jval v)
 {
 	static const char *const known[] = { "provider", "prices", "sum" };
@@ -327,6 +331,7 @@ static void add_source(struct totals *t, const char *source)
 static void totals_add_cost(struct totals *t, int64_t cost, const char *currency,
 			    const char *source)
 {
+	/* A session that became "mixed" stays so: the next currency differs from that text again. */
 	bool first = !*t->currency, same = first || strcmp(t->currency, currency) == 0;
 
 	snprintf(t->currency, sizeof(t->currency), "%s", same ? currency : "mixed");
@@ -358,8 +363,11 @@ void totals_add_call(struct totals *t, const struct harness_usage *u, bool succe
 	uint64_t in, out;
 	int64_t cost;
 
+	/* Through an account of its own, so that the rules for totals and currencies are those of a
+	 * turn. */
 	account_call(&a, &(struct harness_usage){ 0 }, u);
 	add_account(t, &a);
+	/* The results are not checked: an unknown count or cost is set to 0. */
 	account_count(&a, COUNT_INPUT, &in);
 	account_count(&a, COUNT_OUTPUT, &out);
 	account_cost(&a, &cost);
@@ -416,6 +424,7 @@ static void load_numbers(struct jval array, uint64_t *numbers, size_t n)
 
 	if (!jiter_init(&it, array))
 		return;
+	/* A shorter array is from a version with fewer kinds: the other numbers stay 0. */
 	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
 		numbers[i] = jdec_int(v, &have) == 0 && have > 0 ? (uint64_t)have : 0;
 }
@@ -429,6 +438,7 @@ void totals_load(struct totals *t, struct slice record)
 	load_numbers(jobj_get(record, "spent"), t->spent.used, BUDGET_MAX);
 	load_numbers(jobj_get(record, "told"), t->told, BUDGET_MAX);
 	load_numbers(jobj_get(record, "count"), t->usage.count, COUNT_MAX);
+	/* A later version can have more counts, whose bits have no meaning here. */
 	t->usage.has = (unsigned)jobj_uint(record, "has") & ((1u << COUNT_MAX) - 1);
 	t->usage.cost = (int64_t)jobj_uint(record, "cost");
 	if (jstr_decode(jobj_get(record, "currency"), sizeof(t->currency), &currency) == 0)

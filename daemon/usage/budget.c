@@ -56,6 +56,7 @@ static bool read_limit(int kind, struct jval v, uint64_t *ret)
 	}
 	if (jdec_int(v, &n) < 0 || n < 1 || n > BUDGET_LIMIT_MAX)
 		return false;
+	/* Cannot overflow: BUDGET_LIMIT_MAX limits n. */
 	*ret = (uint64_t)(n * kinds[kind].scale);
 	return true;
 }
@@ -123,6 +124,7 @@ bool budget_load_amount(enum budget_kind kind, struct jval v, uint64_t *ret)
 		return jdec_int(v, &n) == 0 && n >= 0 && (*ret = (uint64_t)n, true);
 	if (!harness_cost_parse(v.raw, &n) || n < 0)
 		return false;
+	/* harness_cost_parse counts in 1/COST_UNIT, whatever the kind is; the result counts in 1/scale. */
 	*ret = (uint64_t)(n / (COST_UNIT / kinds[kind].scale));
 	return true;
 }
@@ -163,6 +165,7 @@ int budget_reached(const struct budget *b, unsigned which, const struct spending
 	return -1;
 }
 
+/* Saturates: a wrapped sum would be below its limit again. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -184,6 +187,7 @@ bool budget_is_reserved(const struct budget *b, const struct spending *used,
 	return false;
 }
 
+/* 80 %, rounded up; limit * 4 / 5 could overflow. */
 static uint64_t warned_at(uint64_t limit)
 {
 	return limit - limit / 5;
@@ -210,6 +214,7 @@ uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t us
 		return 0;
 	if (told[kind] == limit || used >= next)
 		next = limit;
+	/* Never 0, which means that there is no limit. */
 	return used < next ? next - used : 1;
 }
 
@@ -226,8 +231,11 @@ static uint64_t cost_of(uint64_t tokens, const struct spending *used)
 {
 	unsigned __int128 cost;
 
+	/* Before the first model call everything is reserved. After calls without token counts no price
+	 * can be derived, and nothing is reserved. */
 	if (!used->used[BUDGET_TOKENS])
 		return used->used[BUDGET_STEPS] ? 0 : UINT64_MAX;
+	/* 128 bits: a cost in 1/COST_UNIT times a number of tokens exceeds 64 bits. */
 	cost = (unsigned __int128)used->used[BUDGET_COST] * tokens / used->used[BUDGET_TOKENS];
 	return cost > UINT64_MAX ? UINT64_MAX : (uint64_t)cost;
 }

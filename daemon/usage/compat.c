@@ -38,6 +38,7 @@ static void owner_leave(const struct usage_compat_owner *o)
 		fs_user_leave();
 }
 
+/* Read and write bits only: the file is never executable and has no set-user-id bit. */
 static mode_t file_mode(const struct usage_compat_owner *o)
 {
 	return o->mode ? o->mode & 0666 : 0600;
@@ -56,12 +57,14 @@ static int compat_open_target(const char *path, const struct usage_compat_owner 
 	if (path[0] != '/' || !slash[1] || strcmp(slash + 1, ".") == 0 ||
 	    strcmp(slash + 1, "..") == 0 || strcmp(slash + 1, TEMP_NAME) == 0)
 		return -EINVAL;
+	/* The MAX is for "/name", whose directory is "/". */
 	dir = xstrndup(path, MAX((size_t)(slash - path), 1u));
 	if (make)
 		r = file_mkdirs(dir, mode | (mode & 0444) >> 2);
 	if (r < 0 && r != -EEXIST)
 		return r;
 	ret->name = slash + 1;
+	/* O_PATH: the user may lack the right to read the directory, and *at() calls do not need it. */
 	ret->dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return ret->dirfd < 0 ? -errno : 0;
 }
@@ -83,6 +86,8 @@ static int replace_in(const struct compat_target *p, struct slice text, mode_t m
 	if (fd < 0)
 		return -errno;
 	r = file_write_all(fd, text.p, text.n);
+	/* By fchmod, because the umask applies to the mode in openat; before the rename, so that no
+	 * reader sees 0600. */
 	if (r == 0 && fchmod(fd, mode) < 0)
 		r = -errno;
 	if (r == 0 && renameat(p->dirfd, TEMP_NAME, p->dirfd, p->name) < 0)
@@ -153,5 +158,6 @@ int usage_compat_remove(const char *path, const struct usage_compat_owner *owner
 		r = remove_in(&p);
 	owner_leave(owner);
 	closep(&p.dirfd);
+	/* Without the directory no file of an earlier turn can be read either. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }

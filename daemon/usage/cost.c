@@ -19,6 +19,7 @@ char *decimal_text(uint64_t amount, unsigned digits, char out[COST_TEXT_SIZE])
 		return out;
 	len += snprintf(out + len, (size_t)(COST_TEXT_SIZE - len), ".%0*" PRIu64, (int)digits,
 			amount % scale);
+	/* A digit after the point is not 0, so this stops before the point. */
 	while (out[len - 1] == '0')
 		out[--len] = '\0';
 	return out;
@@ -28,6 +29,7 @@ char *cost_text(int64_t cost, char out[COST_TEXT_SIZE])
 {
 	char digits[COST_TEXT_SIZE];
 
+	/* Negated as unsigned: -INT64_MIN does not fit an int64_t. */
 	decimal_text(cost < 0 ? -(uint64_t)cost : (uint64_t)cost, COST_DIGITS, digits);
 	snprintf(out, COST_TEXT_SIZE, "%s%.*s", cost < 0 ? "-" : "", COST_TEXT_SIZE - 2, digits);
 	return out;

@@ -26,6 +26,7 @@ static void agent_open_failed(struct harness *h, int rpc, const char *reason, co
 {
 	struct err e;
 
+	/* The host is notified once; later answers to opening calls are dropped here. */
 	if (h->phase == PHASE_FAILED)
 		return;
 	h->phase = PHASE_FAILED;
@@ -122,6 +123,7 @@ static void send_agent_open(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	bool restore = h->mode == HARNESS_RESTORE && (h->can_resume || h->can_load);
+	/* Resume is preferred: a load replays a history that the core already has. */
 	const char *method = !restore	   ? "session/new" :
 			     h->can_resume ? "session/resume" :
 					     "session/load";
@@ -139,6 +141,7 @@ static void send_agent_open(struct harness *h)
 	if (!restore)
 		xstrset(&h->native_id, NULL); /* what comes from now on is of the new session */
 	h->phase = PHASE_OPEN;
+	/* session/load sends the whole history before its answer; session/resume sends none. */
 	h->replaying = restore && !h->can_resume;
 	if (acp_request(h, method, buf_slice(&b), on_agent_opened, restore) < 0)
 		agent_open_unread(h);
@@ -177,6 +180,8 @@ static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct 
 		agent_open_refused(h, "the harness refused initialize", m->error);
 		return;
 	}
+	/* An agent answers with the latest version that it supports, so another number means no common
+	 * one. */
 	if (!slice_is(jobj_get(m->result, "protocolVersion").raw, "1")) {
 		agent_open_failed(h, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 				  "the harness does not speak ACP version 1");
@@ -184,6 +189,7 @@ static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct 
 	}
 	caps = jobj_get(m->result, "agentCapabilities").raw;
 	session = jobj_get(caps, "sessionCapabilities").raw;
+	/* Replaces the capabilities of the table: those of the running program count. */
 	harness_caps_parse(caps, &h->caps);
 	h->caps.steer =
 		jobj_get(jobj_get(jobj_get(m->result, "_meta").raw, "steering").raw, "supported")
@@ -248,6 +254,7 @@ static void on_agent_update(struct harness *h, const struct jslot *s,
 		return;
 	if (s[2].v.type == J_OBJECT)
 		ev.meta = s[2].v.raw;
+	/* Before the filters: the cost must be known even if the update is changed or dropped. */
 	if (ev.kind == UPDATE_USAGE)
 		acp_meter_note(h, ev.update);
 	if (ev.kind == UPDATE_CONFIG)
@@ -317,6 +324,7 @@ static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 	acp_text_end(h, m, &end);
 	if (hooks && hooks->on_turn_end)
 		counted = hooks->on_turn_end(h, &end);
+	/* Before turn_end, so that the turn's record has the numbers. */
 	acp_meter_report(h, m, counted);
 	h->host.ops->turn_end(h->host.ctx, &end);
 }
@@ -342,10 +350,12 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	if (r < 0)
 		return harness_gone(r, "the harness", e);
 	acp_meter_turn_start(h);
+	/* Text held back in an earlier turn does not belong to this one. */
 	buf_reset(&h->held);
 	return 0;
 }
 
+/* A notification in ACP: the answer to session/prompt ends the turn. */
 void harness_acp_cancel(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
@@ -378,6 +388,7 @@ int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, s
 
 /* --- life ------------------------------------------------------------------------------------------- */
 
+/* All strings that struct harness owns. harness_acp_free frees these, so a new one belongs here. */
 static const size_t owned[] = {
 	offsetof(struct harness, cwd),		 offsetof(struct harness, native_id),
 	offsetof(struct harness, auth_method),	 offsetof(struct harness, version),

@@ -118,6 +118,7 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 		acp_refuse(h, m->id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 		return;
 	}
+	/* A client could not show it; the agent gets an error instead of no answer. */
 	if (permission && acp_permission_check(m->params) < 0) {
 		acp_refuse(h, m->id, RPC_INVALID_PARAMS, "PARAMS_INVALID",
 			   "malformed permission request");
@@ -147,6 +148,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 
 		if (!slice_is(id, a->rpc_id))
 			continue;
+		/* The request is still open for the agent: ACP has it answered with this error. */
 		acp_refuse(h, id, RPC_CANCELLED, "CANCELLED", "Request cancelled");
 		agent_ask_free(a);
 		h->host.ops->unask(h->host.ctx, ask);
@@ -159,6 +161,7 @@ void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct agent_ask *a = find_ask(h, ask_id);
 
+	/* The agent withdrew the request before the answer arrived. */
 	if (!a)
 		return;
 	rpc_put_result(&b, slice_of(a->rpc_id), result);

@@ -98,6 +98,7 @@ void acp_meter_turn_start(struct harness *h)
 
 	m->known |= m->has_cost || !h->restoring;
 	m->cost_before = m->cost;
+	/* Only a report during the turn counts for it. */
 	m->has_cost = false;
 }
 
@@ -105,6 +106,7 @@ static void set_cost(struct harness *h, struct harness_usage *u)
 {
 	struct acp_meter *m = &h->meter;
 
+	/* A cost that did not grow is not a cost of 0: the model may have no price. */
 	if (!m->has_cost || !m->known || m->cost <= m->cost_before)
 		return;
 	u->has_cost = true;
@@ -138,6 +140,7 @@ void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool count
 		return;
 	for (; f->key && object.type == J_OBJECT; f++)
 		harness_usage_set(&u, f->what, jobj_get(object.raw, f->key));
+	/* Before the counts are normalised: `seen` holds the agent's own numbers. */
 	if (h->quirks->usage == ACP_USAGE_SESSION && u.has)
 		subtract(&u, &h->meter.seen);
 	normalise_agent_usage(h->quirks, &u);

@@ -38,6 +38,7 @@ static bool has_model_option(const struct harness *h)
 	return false;
 }
 
+/* session/set_model is older than config options: an agent that has both is set by its option. */
 bool acp_model_is_legacy(const struct harness *h)
 {
 	return !has_model_option(h) && h->models;
@@ -138,6 +139,7 @@ static const char *made_model(const struct harness *h)
 		return NULL;
 	if (h->models)
 		return h->chosen;
+	/* The agent does not report the model from its environment, so it is shown as the only choice. */
 	return h->quirks->model_from_start ? h->model : NULL;
 }
 

@@ -85,6 +85,7 @@ static char *expand_template(const char *text, const struct placeholders *w)
 		const char *end = *text == '{' ? strchr(text, '}') : NULL;
 		const char *value;
 
+		/* Text outside of a placeholder, and a { without its }. */
 		if (!end) {
 			buf_putc(&b, *text++);
 			continue;
@@ -108,6 +109,7 @@ static int check_quirks_api(const struct acp_quirks *q, const struct harness_pro
 {
 	if (!p || !q->env)
 		return 0;
+	/* A row for the API shows that the agent has a client for it. */
 	for (const struct acp_env *row = q->env; row->name; row++)
 		if (row->api && strcmp(row->api, p->api) == 0)
 			return 0;
@@ -144,6 +146,7 @@ static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *
 	jarr_each(v, req->mcp_servers) {
 		_cleanup_(freep) char *name = NULL;
 
+		/* Servers with a type are remote (ACP) and stay in session/new. */
 		if (jobj_get(v.raw, "type").type == J_STRING ||
 		    jstr_decode(jobj_get(v.raw, "name"), 256, &name) < 0)
 			continue;
@@ -158,6 +161,7 @@ static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *
 	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
+	/* harness_plan_file takes a C string. */
 	buf_putc(&b, '\0');
 	if (n)
 		harness_plan_file(plan, q->mcp_file, b.data);
@@ -187,6 +191,7 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 
 		if (row_applies(row, p))
 			value = expand_template(row->value, &w);
+		/* harness_plan_env replaces an earlier value, so the last row that applies wins. */
 		if (value)
 			harness_plan_env(plan, row->name, value);
 	}

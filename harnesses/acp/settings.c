@@ -23,6 +23,7 @@ static void report_ready(struct harness *h)
 				       .modes = slice_of(h->modes),
 				       .restored = h->restoring };
 
+	/* Directories that were passed at the start need no capability of the protocol. */
 	ready.caps.additional_dirs |= h->quirks->dirs_by_plan;
 	acp_options_put(h, &options);
 	ready.config_options = buf_slice(&options);
@@ -30,6 +31,7 @@ static void report_ready(struct harness *h)
 	h->host.ops->ready(h->host.ctx, &ready);
 }
 
+/* The answer to session/set_mode has no mode in it, so the stored modes are changed here. */
 static void set_current_mode(struct harness *h, const char *mode)
 {
 	JW_BUF(w, b);
@@ -71,6 +73,7 @@ void acp_opened(struct harness *h, struct slice result)
 		r = acp_call(h, "session/set_config_option", on_approval, false,
 			     JW_STR("configId", h->quirks->approval_option),
 			     JW_STR("value", value));
+	/* -ENOENT: there is nothing to set. Any other failure is treated like a refusal. */
 	if (r < 0)
 		report_ready(h);
 }
@@ -140,6 +143,8 @@ static void on_model(void *ctx, uint64_t token, const struct rpc_msg *m)
 		reply_agent_error(h, token, m->error);
 	} else if (m) {
 		if (h->wanted) {
+			/* The answer has no state, so the model that was requested is now the current
+			 * one. */
 			free(h->chosen);
 			h->chosen = TAKE_PTR(h->wanted);
 		}

@@ -55,6 +55,7 @@ bool acp_text_filter(struct harness *h, struct harness_event *ev, struct buf *sc
 	const struct acp_quirks *q = h->quirks;
 	_cleanup_(freep) char *text = NULL;
 
+	/* An answer follows, so the text that looked like an error was the model's. */
 	if (is_answer(ev->kind))
 		say_held(h);
 	if (ev->kind != UPDATE_AGENT_CHUNK ||
@@ -66,6 +67,7 @@ bool acp_text_filter(struct harness *h, struct harness_event *ev, struct buf *sc
 	if (text_row_find(q->notice_texts, text)) {
 		to_notice(ev, text, scratch);
 	} else if (text_row_find(q->error_texts, text)) {
+		/* A copy: the update is a slice of the line. */
 		buf_add_slice(&h->held, ev->update);
 		return false;
 	}
@@ -84,6 +86,8 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 	    jstr_decode(jobj_get(jobj_get(held, "content").raw, "text"), 16 * KIB, &text) < 0)
 		return;
 	t = text_row_find(h->quirks->error_texts, text);
+	/* Only a normal end can hide an error. Usage numbers show that a model answered, unless the
+	 * text is certain. */
 	if (!end->failed && (!ended || !t || (!t->certain && counted))) {
 		say_held(h);
 		return;

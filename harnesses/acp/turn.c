@@ -114,6 +114,7 @@ static int status_in(const char *text)
 		}
 		n = strtol(p, &end, 10);
 		if (end - p == 3 && n >= 400 && n <= 599 &&
+		    /* Preceded by a space or a bracket: a part of an id or of a port is not a status. */
 		    (p == text || p[-1] == ' ' || p[-1] == '('))
 			return (int)n;
 		p = end;
@@ -130,6 +131,7 @@ void acp_error_from_text(const char *text, struct harness_turn_end *end)
 
 	snprintf(te->message, sizeof(te->message), "%s", said);
 	err_flatten(te->message);
+	/* The reply's own class is more reliable, so the text only sets one where the reply has none. */
 	if (!end->failed) {
 		end->failed = true;
 		end->stop_reason = NULL;
@@ -144,6 +146,7 @@ int acp_error_code(struct slice error)
 {
 	int64_t code = error_number(error);
 
+	/* Only the codes that mean the same for the client's own call are passed on. */
 	return code == RPC_INVALID_PARAMS || code == RPC_METHOD_NOT_FOUND ? (int)code :
 									    RPC_INTERNAL_ERROR;
 }
@@ -188,6 +191,7 @@ int acp_permission_check(struct slice params)
 	    options.type != J_ARRAY)
 		return -EINVAL;
 	jarr_each(v, options) {
+		/* At most 32 options: each id is compared with all earlier ones. */
 		if (n >= ARRAY_SIZE(seen) || !option_ok(v, &seen[n]))
 			return -EINVAL;
 		for (size_t i = 0; i < n; i++)

@@ -48,6 +48,7 @@ static void codex_ask_free(struct codex_ask *a)
 	free_each(a->rpc_id, a->item_id, a->remember, a->on_cancel, a->questions, a);
 }
 
+/* Each question is freed before the host is called, which must not find it again. */
 void codex_asks_drop(struct harness *h, bool tell)
 {
 	while (!list_empty(&h->asks)) {
@@ -60,6 +61,7 @@ void codex_asks_drop(struct harness *h, bool tell)
 	}
 }
 
+/* serverRequest/resolved: Codex no longer waits, so an answer would be for nothing. */
 void codex_on_resolved(struct harness *h, struct slice params)
 {
 	struct slice id = jobj_get(params, "requestId").raw;
@@ -109,12 +111,14 @@ static void settle_ask(struct harness *h, struct codex_ask *a, const char *kind)
 {
 	const char *result = kind ? find_choice(a, kind) : NULL;
 	struct codex_item *it = codex_item_find(h, a->item_id);
+	/* "allow_once" or "allow_always"; a kind that was not among the choices has no result. */
 	bool allowed = result && slice_starts(slice_of(kind), "allow");
 
 	if (allowed && a->remember && strcmp(kind, "allow_always") == 0)
 		codex_name_add(&h->allowed, a->remember);
 	codex_respond(h, slice_of(a->rpc_id), slice_of(result ? result : a->on_cancel));
 	codex_ask_free(a);
+	/* The client saw the call as pending until now. */
 	if (allowed && it)
 		codex_item_goes_on(h, it);
 }
@@ -127,6 +131,8 @@ void codex_answer(struct harness *h, uint64_t ask_id, struct slice result)
 	list_each(a, &h->asks, struct codex_ask, link) {
 		if (a->id != ask_id)
 			continue;
+		/* Only elicitations have no prepared results: their answer is built from the client's
+		 * content. */
 		if (!a->on_cancel) {
 			codex_elicit_answer(h, a, result);
 			codex_ask_free(a);
@@ -193,6 +199,7 @@ static bool shows_command(const struct codex_item *it, struct slice params)
 
 	if (!asked.n)
 		return true;
+	/* body has members only (internal.h); the braces make it an object. */
 	buf_printf(&b, "{%.*s}", (int)buf_len(&it->body), buf_slice(&it->body).p);
 	return !b.failed &&
 	       slice_eq(asked, jobj_get(jobj_get(buf_slice(&b), "rawInput").raw, "command").raw);
@@ -207,6 +214,8 @@ static void put_asked_call(struct harness *h, struct jw *w, const struct codex_a
 
 	snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)a->id);
 	jw_obj(w, "toolCall");
+	/* An approval can name an item that was never reported, or none: then an id of the question's
+	 * own. */
 	jw_str(w, "toolCallId", it ? it->shown : a->item_id ? a->item_id : id);
 	jw_str(w, "status", "pending");
 	if (it && buf_len(&it->body) && shows_command(it, params)) {
@@ -240,10 +249,12 @@ static void ask_client(struct harness *h, struct codex_ask *a, struct slice para
 	JW_BUF(w, b);
 	struct harness_ask out = { .id = a->id, .wide = a->wide };
 
+	/* There is no turn that a client could be asked about. NULL answers with on_cancel. */
 	if (h->cancelled || h->turn == TURN_NONE) {
 		settle_ask(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
+	/* With rules, the core decides about each call, and learns here what the approval would allow. */
 	out.approved = allowed || h->now.approval == APPROVAL_NEVER;
 	if (out.approved && !h->ruled) {
 		settle_ask(h, a, "allow_once");
@@ -274,6 +285,8 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
+	/* Network access and additional permissions are not visible in the call that the client is
+	 * shown. */
 	a->wide = jobj_get(m->params, "networkApprovalContext").type == J_OBJECT ||
 		  jobj_get(m->params, "additionalPermissions").type == J_OBJECT;
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
@@ -301,6 +314,7 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 			   codex_item_in_workspace(h, it));
 }
 
+/* The requests of older releases; they have no list of decisions. */
 static void on_old_approval(struct harness *h, const struct rpc_msg *m)
 {
 	struct codex_ask *a = codex_ask_new(h, m->id);
@@ -337,6 +351,7 @@ static void on_permissions(struct harness *h, const struct rpc_msg *m)
 	a->wide = true;
 	add_choice(a, "allow_once", grant(wanted, "turn"));
 	add_choice(a, "allow_always", grant(wanted, "session"));
+	/* There is no refusal in this request's answer: an empty grant is one. */
 	add_choice(a, "reject_once", grant(SLICE_NONE, "turn"));
 	a->on_cancel = grant(SLICE_NONE, "turn");
 	ask_client(h, a, m->params, "Wider permissions", false);
@@ -356,6 +371,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	buf_printf(&name, "%s/%s", server ? server : "?", tool ? tool : "?");
 	a->remember = xstrndup(name.data, name.len);
 	a->tool = a->remember;
+	/* The request does not name the item of the call, so the call is found by server and tool. */
 	it = codex_item_find_mcp(h, a->remember);
 	a->item_id = it ? xstrdup(it->id) : NULL;
 	text = codex_shown(m->params, "message");
@@ -400,6 +416,7 @@ void codex_on_request(struct harness *h, const struct rpc_msg *m)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
 
+	/* A request means that the model has answered: silence.c stops waiting. */
 	if (h->thread_id && jstr_is(jobj_get(m->params, "threadId"), h->thread_id))
 		codex_answer_begun(h);
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
@@ -408,6 +425,7 @@ void codex_on_request(struct harness *h, const struct rpc_msg *m)
 			return;
 		}
 	}
+	/* Codex waits for ever for an answer, so an unknown request is refused at once. */
 	err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 	rpc_put_error(&b, m->id, &e, SLICE_NONE);
 	harness_send(&h->host, &b);

@@ -22,6 +22,7 @@ void codex_children_free(struct harness *h)
 		child_free(list_first(&h->children, struct codex_child, link));
 }
 
+/* Takes ownership of thread. */
 static struct codex_child *child_of(struct harness *h, char *thread)
 {
 	struct codex_child *c;
@@ -33,6 +34,8 @@ static struct codex_child *child_of(struct harness *h, char *thread)
 		}
 	}
 	c = new0(struct codex_child);
+	/* A number instead of a pointer as the tag of calls, so a late answer never refers to freed
+	 * memory. */
 	c->number = ++h->last_child;
 	c->thread = thread;
 	list_add_tail(&h->children, &c->link);
@@ -49,6 +52,7 @@ void codex_child_note(struct harness *h, const char *method, struct slice params
 		return;
 	}
 	c = child_of(h, thread);
+	/* turn/started has the id in params.turn, the others in params.turnId. */
 	if (strcmp(method, "turn/started") == 0) {
 		free(turn);
 		turn = codex_str(jobj_get(params, "turn").raw, "id");
@@ -79,6 +83,7 @@ static void on_child_interrupted(void *ctx, uint64_t number, const struct rpc_ms
 		if (send_clean(h, c) >= 0)
 			return;
 	}
+	/* The clean could not be sent, so its answer is counted here: the turn waits for n of them. */
 	codex_on_cleaned(h, 0, m);
 }
 

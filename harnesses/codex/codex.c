@@ -94,6 +94,8 @@ static void on_notification(struct harness *h, const struct rpc_msg *m)
 	struct jval thread = jobj_get(m->params, "threadId");
 	bool other = thread.type == J_STRING && !(h->thread_id && jstr_is(thread, h->thread_id));
 
+	/* While the thread is being opened its id may be unknown, and every id would look like a
+	 * subagent's. */
 	if (other && h->phase == PHASE_READY)
 		codex_child_note(h, m->method, m->params);
 	for (size_t i = 0; i < ARRAY_SIZE(notifications); i++) {

@@ -14,6 +14,7 @@ static void put_sides(struct jw *w, const char *path, const struct slice *old, s
 	jw_obj(w, NULL);
 	jw_str(w, "type", "diff");
 	jw_str(w, "path", path);
+	/* A new file has no old text, which ACP writes as null. */
 	if (old)
 		jw_slice(w, "oldText", *old);
 	else
@@ -48,6 +49,7 @@ static void drop_newline(struct buf *b)
 static void put_hunk_line(struct sides *s, char before, char last, struct slice line)
 {
 	if (before == '\\') {
+		/* After a context line both sides end without a newline. */
 		if (last != '+')
 			drop_newline(&s->old);
 		if (last != '-')
@@ -71,6 +73,7 @@ static void put_hunks(struct jw *w, const char *path, struct slice diff)
 		const char *nl = memchr(diff.p, '\n', diff.n);
 		size_t n = nl ? (size_t)(nl - diff.p) + 1 : diff.n;
 
+		/* Lines before the first hunk ("---", "+++") are not part of either side. */
 		if (slice_starts(diff, "@@")) {
 			end_hunk(w, path, &s);
 			inside = true;
@@ -100,6 +103,7 @@ static void put_file_change(struct jw *w, struct slice change)
 	else if (jstr_is(type, "delete"))
 		put_sides(w, path, &text, SLICE(""));
 	else
+		/* A moved file is shown under its new path, where it is now. */
 		put_hunks(w, moved ? moved : path, text);
 }
 

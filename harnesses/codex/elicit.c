@@ -84,6 +84,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	JW_BUF(w, b);
 	struct codex_ask *a;
 
+	/* At once and without answers, because Codex waits for ever. */
 	if (!can_ask_form(h) || questions.type != J_ARRAY) {
 		codex_respond(h, m->id, SLICE("{\"answers\":{}}"));
 		return;
@@ -101,6 +102,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	a = codex_ask_new(h, m->id);
+	/* A copy: the line is gone when the answer is built. */
 	a->questions = xstrndup(questions.raw.p, questions.raw.n);
 	ask_form(h, a, &b);
 }
@@ -114,6 +116,7 @@ static void put_answers(struct jw *w, const char *questions, struct slice conten
 		_cleanup_(freep) char *id = codex_str(v.raw, "id");
 		struct jval answer = id ? jobj_get(content, id) : (struct jval){ 0 };
 
+		/* A question that the user left out has no answer; the others still count. */
 		if (answer.type != J_STRING)
 			continue;
 		jw_lead_key(w, id);

@@ -73,6 +73,7 @@ static char *info_word(struct slice error, struct slice *ret_more)
 	return codex_str(error, "codexErrorInfo");
 }
 
+/* The status is the provider's own number, so it overrides the class of codexErrorInfo. */
 static void by_status(struct turn_error *te)
 {
 	if (te->http_status == 401 || te->http_status == 403)
@@ -149,6 +150,7 @@ void codex_error_classify(struct slice error, struct turn_error *ret, const char
 	word = info_word(error, &more);
 	if (!message || !*message)
 		xstrset(&message, "Codex ended the turn with an error without a message");
+	/* With the message as Codex sent it: by_body replaces it by the provider's sentence. */
 	*ret_stop = stop_of(word, message);
 	if (!by_body(ret, &message))
 		classify_by_word(ret, word, message);

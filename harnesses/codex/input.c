@@ -9,6 +9,7 @@
 
 static void put_input_text(struct jw *w, const struct buf *text)
 {
+	/* Must fail the prompt (codex_input_put) and not shorten it. */
 	w->b->failed |= text->failed;
 	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(text)),
 		  JW_RAW("text_elements", SLICE("[]")));
@@ -24,6 +25,7 @@ static void put_image(struct jw *w, struct slice block)
 {
 	_cleanup_(buf_done) struct buf url = { 0 };
 
+	/* A data URL (RFC 2397), see README.md. */
 	buf_puts(&url, "data:");
 	harness_add_text(&url, jobj_get(block, "mimeType"));
 	buf_puts(&url, ";base64,");

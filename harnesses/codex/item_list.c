@@ -66,6 +66,7 @@ struct codex_item *codex_item_again(struct harness *h, const struct codex_item *
 
 	it->nth = before->nth + 1;
 	free(it->shown);
+	/* "id.2" for the second one: nth counts from 0. */
 	it->shown = xprintf("%s.%u", it->id, it->nth + 1);
 	return it;
 }
@@ -91,6 +92,7 @@ struct codex_item *codex_item_for_text(struct harness *h, const char *id)
 	return it ? codex_item_again(h, it) : codex_item_add(h, id);
 }
 
+/* Compares the rendered heads, since Codex sends nothing else that tells two calls of one id apart. */
 static bool is_alike(const struct codex_item *it, struct slice item)
 {
 	JW_BUF(w, b);

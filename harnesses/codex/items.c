@@ -29,6 +29,7 @@ static bool of_this_turn(const struct harness *h, struct slice params)
 
 /* --- messages and thoughts ---------------------------------------------------------------------------- */
 
+/* text: a raw JSON string; up to 2 bytes it is empty. */
 static void send_chunk(struct harness *h, enum harness_update kind, const struct codex_item *it,
 		       struct slice text)
 {
@@ -114,6 +115,8 @@ static void render_body(struct codex_item *it, struct slice item)
 
 	buf_reset(&it->body);
 	it->row->head(&w, item, it->row);
+	/* The head alone tells two calls of one id apart (item_list.c): content changes while a call
+	 * runs. */
 	it->head = buf_len(&it->body);
 	if (it->row->content) {
 		jw_arr(&w, "content");
@@ -164,6 +167,7 @@ static void send_output(struct harness *h, const struct codex_item *it, const ch
 static void show_output(struct harness *h, struct codex_item *it)
 {
 	if (it->unsent < buf_len(&it->output) / OUTPUT_GROWTH) {
+		/* One timer for all items: it is not started again while it runs. */
 		if (!h->output_waits)
 			h->host.ops->timer(h->host.ctx, OUTPUT_DELAY_MS);
 		h->output_waits = true;
@@ -197,6 +201,7 @@ static void add_output(struct harness *h, struct slice params, const char *key, 
 	if (replace)
 		buf_reset(&it->output);
 	buf_add_slice(&it->output, buf_slice(&text));
+	/* Before the cut: what is cut off again also counts as new. */
 	it->unsent += buf_len(&text);
 	if (buf_len(&it->output) > OUTPUT_SHOWN_MAX)
 		buf_consume(&it->output, buf_len(&it->output) - OUTPUT_SHOWN_MAX);
@@ -229,6 +234,7 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 	if (!it || !it->row || it->done || changes.type != J_ARRAY)
 		return;
 	jraw_set(&it->paths, changes, J_ARRAY);
+	/* The notification has the member that the row reads from an item: changes. */
 	render_body(it, params);
 	open_call_update(&w, it, UPDATE_TOOL_CALL_UPDATE, "in_progress");
 	jw_raw(&w, NULL, buf_slice(&it->body));
@@ -268,6 +274,7 @@ static bool is_shown(const struct harness *h, struct slice params, struct slice 
 	return of_this_turn(h, params);
 }
 
+/* NULL: the item is not shown. */
 static struct codex_item *item_of(struct harness *h, struct slice params, struct slice *ret)
 {
 	_cleanup_(freep) char *id = NULL;
@@ -289,6 +296,7 @@ void codex_on_item_started(struct harness *h, struct slice params)
 
 	if (!it || codex_item_same(h, it->id, item, true))
 		return; /* it was reported before */
+	/* A gateway has used the id again: this is another item. */
 	if (it->started || it->done)
 		it = codex_item_again(h, it);
 	it->started = true;
@@ -338,6 +346,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 
 /* --- what a patch touches -------------------------------------------------------------------------------- */
 
+/* A relative path would depend on the directory of the program, so it does not count as inside. */
 static bool in_workspace(const struct harness *h, const char *path)
 {
 	return path && path[0] == '/' && harness_inside(path, h->cwd, slice_of(h->additional_dirs));
@@ -352,9 +361,12 @@ bool codex_item_in_workspace(const struct harness *h, const struct codex_item *i
 		struct jval to = jobj_get(jobj_get(v.raw, "kind").raw, "move_path");
 		_cleanup_(freep) char *moved = codex_str(jobj_get(v.raw, "kind").raw, "move_path");
 
+		/* Both ends of a move count. A move_path that cannot be decoded is not in the workspace
+		 * either. */
 		if (!in_workspace(h, path) || (to.type == J_STRING && !in_workspace(h, moved)))
 			return false;
 		n++;
 	}
+	/* Without any path nothing is known about the patch, so the client is asked. */
 	return n > 0;
 }

@@ -70,6 +70,7 @@ static bool seen(struct harness *h, const char *text)
 {
 	if (codex_name_known(&h->warned, text))
 		return true;
+	/* When the list is full, further warnings are shown each time: too many are better than none. */
 	if (h->nwarned < WARNINGS_MAX) {
 		codex_name_add(&h->warned, text);
 		h->nwarned++;
@@ -107,6 +108,7 @@ void codex_on_rerouted(struct harness *h, struct slice params)
 	if (!to)
 		return;
 	codex_notice(h, "warning", "The provider answers with another model", to);
+	/* Until the end of the turn: its usage is that model's. */
 	xstrset(&h->used_model, to);
 }
 
@@ -128,6 +130,8 @@ void codex_on_mcp_status(struct harness *h, struct slice params)
 		h->mcp_starting++;
 	} else if (h->mcp_starting) {
 		h->mcp_starting--;
+		/* Codex calls the model only after its servers have started, so the wait for an answer
+		 * starts again. */
 		codex_answer_delayed(h);
 	}
 	if (!name || !jstr_is(jobj_get(params, "status"), "failed"))

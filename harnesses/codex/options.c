@@ -74,6 +74,7 @@ static void load_model(struct harness *h, struct slice entry)
 	if (!id || (!h->has_provider && jobj_get(entry, "hidden").type == J_TRUE))
 		return;
 	m = h->has_provider ? find_model(h, id) : add_model(h, id);
+	/* The first entry wins: a second one would leak its strings. */
 	if (!m || m->efforts)
 		return;
 	m->name = codex_str(entry, "displayName");
@@ -102,6 +103,7 @@ void codex_models_free(struct harness *h)
 static void put_model_choices(const struct harness *h, struct jw *w)
 {
 	option_begin(w, "model", "Model", "model", h->now.model);
+	/* The current model is always a choice, even if no list has it. */
 	if (!find_model(h, h->now.model))
 		option_value(w, h->now.model, NULL, NULL);
 	for (size_t i = 0; i < h->nmodels; i++)
@@ -288,6 +290,7 @@ static void on_settings_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 	if (!m)
 		return;
 	if (m->error.n) {
+		/* A refused change has no notice. */
 		h->echoes -= h->echoes > 0;
 		settings_copy(&h->wanted, &h->now);
 		codex_error_text(m->error, text, sizeof(text));
@@ -323,6 +326,7 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	if (r < 0)
 		return harness_gone(r, "Codex", e);
 	h->setting++;
+	/* thread/settings/updated will repeat this change. */
 	h->echoes++;
 	return 0;
 }

@@ -101,6 +101,8 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 			   p->idle_timeout_ms);
 	if (p->headers.n)
 		add_header_settings(plan, p->headers);
+	/* The command line is visible to every user in /proc/PID/cmdline, the environment only to the
+	 * owner. */
 	harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
 	return 0;
 }
@@ -109,6 +111,7 @@ char *codex_model_wanted(const struct harness_req *req)
 {
 	char *first = req->provider ? harness_provider_first(req->provider) : NULL;
 
+	/* The core compares the wanted model with the options, and reports one that is missing. */
 	if (first && !(req->model && harness_provider_offers(req->provider, req->model)))
 		return first;
 	free(first);

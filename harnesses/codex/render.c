@@ -31,6 +31,7 @@ static void put_location(struct jw *w, const char *dir, const char *path)
 
 	if (!path)
 		return;
+	/* ACP requires absolute paths in locations. */
 	if (path[0] != '/')
 		buf_printf(&b, "%s/", dir ? dir : "");
 	buf_puts(&b, path);
@@ -86,6 +87,7 @@ char *codex_command_text(const char *command)
 	for (size_t i = 0; i < ARRAY_SIZE(wrappers) && !text; i++)
 		if (slice_starts(slice_of(command), wrappers[i]))
 			text = unquote_shell_word(command + strlen(wrappers[i]));
+	/* An empty command would hide what runs, so the wrapper is shown. */
 	return text && *text ? text : (free(text), xstrdup(command));
 }
 
@@ -366,6 +368,7 @@ const char *codex_tool_status(const struct tool_row *row, struct slice item, boo
 	struct jval status = jobj_get(item, "status"), process = jobj_get(item, "processId");
 
 	if (!completed)
+		/* command_failed identifies the row of commands. */
 		return row->failed == command_failed && process.type == J_NULL ? "pending" :
 										 "in_progress";
 	if (jstr_is(status, "failed") || jstr_is(status, "declined") ||

@@ -24,6 +24,7 @@ static bool awaited(const struct harness *h)
 /* While output waits, the timer is used for that, and starts this one afterwards. */
 static void start_timer(struct harness *h, uint64_t now)
 {
+	/* At least 1 ms: 0 would stop the timer. */
 	unsigned left = h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1;
 
 	if (awaited(h) && !h->output_waits)
@@ -44,6 +45,7 @@ void codex_answer_awaited(struct harness *h, bool retry)
 
 	if (h->turn != TURN_RUNNING)
 		return;
+	/* Twice the limit, for the reason above, and what Codex may wait for without showing it. */
 	h->awaited_ms = 2 * idle + (retry ? RETRY_PAUSE_MS : 0) +
 			(h->outlived || codex_items_open(h) ? POLL_MAX_MS : 0);
 	await_answer(h);
@@ -77,6 +79,7 @@ void codex_on_timer(struct harness *h)
 	} else if (h->mcp_starting) {
 		codex_answer_delayed(h); /* Codex asks no model before they have */
 	} else if (awaited(h)) {
+		/* codex_on_turn_completed reports it: the interrupt alone would look like a cancel. */
 		h->silent_ms = h->awaited_ms;
 		h->awaited_ms = 0;
 		codex_interrupt(h);

@@ -90,6 +90,7 @@ static void thread_open_failed(struct harness *h, const char *reason, const char
 {
 	struct err e;
 
+	/* The host is notified once; answers to calls that were still open can follow. */
 	if (h->phase != PHASE_OPENING)
 		return;
 	h->phase = PHASE_FAILED;
@@ -168,6 +169,7 @@ static void on_thread_opened(void *ctx, uint64_t restoring, const struct rpc_msg
 	free(h->thread_id);
 	h->thread_id = codex_str(jobj_get(m->result, "thread").raw, "id");
 	free(h->now.model);
+	/* The model in force, which can differ from the wanted one: the core compares them. */
 	h->now.model = codex_str(m->result, "model");
 	free(h->now.effort);
 	h->now.effort = codex_str(m->result, "reasoningEffort");
@@ -205,6 +207,8 @@ static void send_thread_open(struct harness *h)
 	jw_str(&w, "cwd", h->cwd);
 	jw_str(&w, "model", h->wanted_model);
 	jw_str(&w, "modelProvider", h->has_provider ? PROVIDER_ID : NULL);
+	/* Full access here would make Codex trust the directory; thread/settings/update follows with
+	 * the real policy. */
 	jw_str(&w, "sandbox", "read-only");
 	jw_str(&w, "approvalPolicy", "untrusted");
 	jw_str(&w, "approvalsReviewer", "user"); /* the other reviewer spends model calls */
@@ -227,6 +231,7 @@ static void on_model_list(void *ctx, uint64_t tag _unused_, const struct rpc_msg
 	if (!m)
 		return;
 	if (!m->error.n)
+		/* Without the list only choices and their details are missing. */
 		codex_models_load(h, m->result);
 	send_thread_open(h);
 }

@@ -14,6 +14,7 @@ static void report_turn_end(struct harness *h)
 	h->turn = TURN_NONE;
 	xstrset(&h->turn_id, NULL);
 	xstrset(&h->used_model, NULL);
+	/* Commands go on after their turn, until a cancel cleans the background (codex_on_cleaned). */
 	h->outlived = (h->outlived || codex_items_open(h)) && !h->cancelled;
 	codex_items_free(h);
 	if (h->output_waits || h->awaited_ms)
@@ -28,6 +29,7 @@ void codex_on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
+	/* An error answer counts too: the turn must end, even if a thread could not be cleaned. */
 	if (m && h->turn == TURN_CLEANING && --h->cleaning == 0)
 		report_turn_end(h);
 }
@@ -40,9 +42,11 @@ static void put_turn_thread(const struct harness *h, struct jw *w)
 
 static void end_turn(struct harness *h)
 {
+	/* Codex waits for none of these any more, so the client must not be shown them. */
 	codex_asks_drop(h, true);
 	if (h->cancelled) {
 		h->turn = TURN_CLEANING;
+		/* The number of answers to wait for; the last one reports the end of the turn. */
 		h->cleaning = codex_children_stop(h);
 		if (codex_request(h, "thread/backgroundTerminals/clean", codex_on_cleaned, 0,
 				  JW_STR("threadId", h->thread_id)) >= 0)
@@ -72,6 +76,8 @@ void codex_interrupt(struct harness *h)
 
 static void note_turn_running(struct harness *h, struct slice turn)
 {
+	/* The answer to turn/start and turn/started both report the id, in either order: the first one
+	 * counts. */
 	char *id = codex_str(turn, "id");
 
 	if (!id || h->turn != TURN_STARTING) {
@@ -121,6 +127,7 @@ static void put_turn_policy(struct harness *h, struct jw *w)
 
 	h->ruled = h->host.ops->rules(h->host.ctx) != 0;
 	each = h->limited || h->ruled;
+	/* Also once after the reason is gone, to restore the session's own policy. */
 	if (each || h->asks_each)
 		codex_approval_put(h, h->setting ? &h->wanted : &h->now, w);
 	h->asks_each = each;
@@ -201,6 +208,7 @@ int codex_steer(struct harness *h, uint64_t token, struct slice content, struct 
 		return err_set(e, -EAGAIN, RPC_INVALID_REQUEST, "NO_TURN",
 			       "no turn runs that could be steered");
 	put_turn_thread(h, &w);
+	/* Text for this turn must not reach the next one. */
 	jw_str(&w, "expectedTurnId", h->turn_id);
 	r = codex_input_put(&w, "input", content, e);
 	if (r < 0)

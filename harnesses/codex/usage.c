@@ -63,6 +63,7 @@ static bool take_counts(struct meter *m, struct slice total, struct slice last,
 		now = jobj_uint(total, counts[i].key);
 		if (counts[i].what == COUNT_INPUT || counts[i].what == COUNT_OUTPUT)
 			grown |= now > m->total[i];
+		/* Sets only a valid count, so the growth below needs the bit in has. */
 		harness_usage_set(ret, counts[i].what, v);
 		if (!told && (ret->has & 1u << counts[i].what))
 			ret->count[counts[i].what] = now > m->total[i] ? now - m->total[i] : 0;
@@ -71,6 +72,7 @@ static bool take_counts(struct meter *m, struct slice total, struct slice last,
 	/* the Responses API does not report cache writes, so Codex's 0 means unknown */
 	if (!ret->count[COUNT_CACHE_WRITE])
 		ret->has &= ~(1u << COUNT_CACHE_WRITE);
+	/* Without a known earlier total the growth is not the usage of one call. */
 	return grown && (told || m->known);
 }
 
@@ -96,6 +98,7 @@ void codex_on_usage(struct harness *h, struct slice params)
 	if (!thread || !last.n)
 		return;
 	ours = h->thread_id && strcmp(thread, h->thread_id) == 0;
+	/* Before the returns below: totals are stored even for reports that are not counted. */
 	meter = meter_of(h, thread, ours && !h->restored);
 	call = take_counts(meter, total, last, &u);
 	meter->known = true;

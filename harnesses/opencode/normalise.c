@@ -73,6 +73,7 @@ static bool on_opencode_turn_start(struct harness *h, struct slice content)
 	struct opencode_state *s = opencode_state_of(h);
 
 	forget_changes(h);
+	/* The commands stay: they belong to the session and not to a turn. */
 	*s = (struct opencode_state){ .in_turn = true, .commands = s->commands };
 	return takes_prompt(s, content);
 }
@@ -89,6 +90,7 @@ static bool on_opencode_turn_end(struct harness *h, struct harness_turn_end *end
 	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
 
 	s->in_turn = false;
+	/* A cancelled turn stays cancelled, whatever failed before. */
 	if (s->failed && (end->failed || ended))
 		*end = (struct harness_turn_end){ .failed = true, .error = s->error };
 	else if (ended && s->truncated)
@@ -315,6 +317,7 @@ static bool is_secret(const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *env = name;
 	size_t n = strlen(name);
 
+	/* 12: the length of ".env.example". */
 	if (n >= 12 && strcmp(name + n - 12, ".env.example") == 0)
 		return false;
 	while ((env = strstr(env, ".env")) && env[4] && env[4] != '.')

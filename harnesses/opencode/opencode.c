@@ -95,6 +95,7 @@ static void put_outside_rules(struct jw *w, const struct harness_req *req)
 	_cleanup_(freep) char *skills = file_join(req->home, SKILLS_BELOW);
 
 	jw_obj(w, "external_directory");
+	/* First, because the last match wins. */
 	put_permission_rule(w, "*", "ask");
 	/* skills may be read: OpenCode's own rules allow it, and ours come after them */
 	put_permission_rule(w, skills, "allow");

@@ -39,6 +39,7 @@ static void set_tokens(struct harness_usage *u, struct slice tokens)
 	harness_usage_read(u, tokens, own, ARRAY_SIZE(own));
 	harness_usage_read(u, jobj_get(tokens, "cache").raw, cache, ARRAY_SIZE(cache));
 	u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
+	/* Counts without a bit in has are 0, so the sums are right without a check. */
 	u->count[COUNT_OUTPUT] += u->count[COUNT_REASONING];
 	if (!u->count[COUNT_REASONING])
 		u->has &= ~(1u << COUNT_REASONING);
@@ -62,6 +63,7 @@ static void on_model_call_ended(struct harness *h, struct slice params)
 	u.finish_reason = reason;
 	s->counted = true;
 	s->failed = false; /* an error before it, a context overflow, has been mended */
+	/* A subagent that stopped early does not end the turn. */
 	if (jobj_get(params, "child").type != J_TRUE)
 		s->truncated = reason && strcmp(reason, "length") == 0;
 	if (u.has || u.has_cost)
@@ -142,6 +144,7 @@ static void on_change(struct harness *h, struct slice params)
 
 	if (call.type != J_STRING || diffs.type != J_ARRAY)
 		return;
+	/* A ring of the latest: there are never more at once (internal.h). */
 	to = &s->changes[s->nchanges++ % ARRAY_SIZE(s->changes)];
 	jraw_set(&to->call, call, J_STRING);
 	jraw_set(&to->diffs, diffs, J_ARRAY);
@@ -161,6 +164,7 @@ static void on_error(struct harness *h, struct slice params)
 	struct turn_error *te = &s->error;
 	int64_t status = 0;
 
+	/* A cancel, which the prompt's answer reports itself. */
 	if (jstr_is(name, "MessageAbortedError"))
 		return;
 	if (jstr_is(name, "MessageOutputLengthError")) {
@@ -181,6 +185,7 @@ static void on_error(struct harness *h, struct slice params)
 		te->cls = "context_overflow";
 	else if (jstr_is(name, "ProviderAuthError"))
 		te->cls = "auth";
+	/* The same conversation is too long at each attempt. */
 	if (strcmp(te->cls, "context_overflow") == 0)
 		te->retryable = false;
 }

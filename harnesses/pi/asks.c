@@ -18,6 +18,7 @@ static void send_response(struct harness *h, struct slice native_id, const char 
 		h->host.ops->send(h->host.ctx, buf_slice(&b));
 }
 
+/* Pi waits for an answer to each dialog, so every path must end in one. */
 static void dismiss(struct harness *h, struct slice native_id)
 {
 	send_response(h, native_id, "cancelled", SLICE("true"));
@@ -30,6 +31,7 @@ static void pi_ask_free(struct harness *h, struct pi_ask *a)
 	free_each(a->native_id, a);
 }
 
+/* Each question is freed before the host is called, which must not find it again. */
 void pi_asks_drop(struct harness *h, bool withdraw)
 {
 	while (!list_empty(&h->asks)) {
@@ -50,6 +52,7 @@ static void ask_core(struct harness *h, struct slice native_id, enum pi_dialog d
 				   .params = buf_slice(params) };
 	struct pi_ask *a;
 
+	/* Limited, because an extension can open any number of dialogs. */
 	if (params->failed || h->nasks >= PI_CALLS_MAX) {
 		dismiss(h, native_id);
 		return;
@@ -60,6 +63,7 @@ static void ask_core(struct harness *h, struct slice native_id, enum pi_dialog d
 	a->native_id = xstrndup(native_id.p, native_id.n);
 	h->nasks++;
 	list_add_tail(&h->asks, &a->link);
+	/* Last: a rule of the session can answer before this returns. */
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
@@ -155,6 +159,7 @@ static void on_question(struct harness *h, const struct pi_record *r)
 	if (jstr_decode(title, PI_TEXT_MAX, &text) == 0 && *text == '{' &&
 	    jscan_value(slice_of(text), &v) == JSCAN_OK && v.type == J_OBJECT)
 		json = v.raw;
+	/* Another extension can choose any title, also JSON: only the bridge's types are recognized. */
 	if (jstr_is(jobj_get(json, "type"), "question"))
 		elicit(h, r, PI_QUESTION, jobj_get(json, "question"), jobj_get(json, "toolCallId"));
 	else if (!jstr_is(jobj_get(json, "type"), "permission"))
@@ -180,6 +185,7 @@ static void on_bridge(struct harness *h, struct slice told)
 		pi_tool_diff(h, told);
 		return;
 	}
+	/* hello and each later report have the state in force, so there is one reader for both. */
 	jstr_set(&h->version, jobj_get(told, "version"), 256);
 	jstr_set(&h->now_mode, jobj_get(told, "mode"), 256);
 	jstr_set(&h->now_approval, jobj_get(told, "approval"), 256);
@@ -192,6 +198,8 @@ static void on_status(struct harness *h, const struct pi_record *r)
 	_cleanup_(freep) char *text = NULL;
 	struct jval v;
 
+	/* The status line is the bridge's channel to the adapter; other keys are decoration for a
+	 * terminal. */
 	if (!jstr_is(jobj_get(r->line, "statusKey"), "acpd") ||
 	    jstr_decode(jobj_get(r->line, "statusText"), PI_TEXT_MAX, &text) < 0)
 		return;
@@ -237,6 +245,7 @@ static struct jval chosen(const struct pi_ask *a, struct slice result)
 
 	if (a->dialog == PI_PERMISSION)
 		return jobj_get(outcome, "optionId");
+	/* J_NONE makes respond() dismiss the dialog. */
 	if (!jstr_is(jobj_get(result, "action"), "accept"))
 		return (struct jval){ 0 };
 	return jobj_get(jobj_get(result, "content").raw, "answer");

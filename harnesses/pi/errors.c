@@ -31,6 +31,7 @@ static int status_at(const char *p)
 	return n >= 400 && n <= 599 ? n : 0;
 }
 
+/* At the beginning first: the number there is Pi's own, and later ones can be part of the message. */
 static int find_status(const char *text)
 {
 	static const char *const before[] = { "API error (",
@@ -65,6 +66,7 @@ static const char *classify(const char *text, int status)
 {
 	if (status == 401 || status == 403 || (!status && is_auth(text)))
 		return "auth";
+	/* Before 429: an exhausted quota is reported with that status too, and a retry does not help. */
 	if (status == 402 || provider_text_quota(text))
 		return "quota";
 	if (provider_text_overflow(text))
@@ -81,6 +83,7 @@ void pi_error_classify(const char *text, struct turn_error *ret)
 	if (strcmp(ret->cls, "rate_limit") == 0)
 		ret->retryable = true;
 	else if (strcmp(ret->cls, "provider") == 0)
+		/* Without a status the connection failed, which can be temporary. */
 		ret->retryable = !status || status == 408 || status >= 500;
 	snprintf(ret->message, sizeof(ret->message), "%s",
 		 find_sentence(text, &sentence) ? sentence :

@@ -34,6 +34,7 @@ static void emit_text_chunk(struct harness *h, enum harness_update kind, struct 
 {
 	char id[48];
 
+	/* A raw string of 2 bytes is "". */
 	if (text.type != J_STRING || text.raw.n <= 2)
 		return;
 	/* a thought and the answer of one model message are two messages to a client */
@@ -140,6 +141,7 @@ void pi_usage(struct harness *h, struct slice usage, struct slice message, const
 	_cleanup_(freep) char *finish = jobj_str(message, "rawStopReason", 1024);
 
 	set_counts(&u, usage, jstr_is(jobj_get(message, "api"), "anthropic-messages"));
+	/* All 0 means that no usage was reported (README.md). */
 	if (!u.count[COUNT_INPUT] && !u.count[COUNT_OUTPUT])
 		return;
 	/* 0 is the cost of a model without prices */
@@ -177,6 +179,7 @@ static void note_message_failure(struct harness *h, struct slice message)
 	if (jstr_decode_shown(jobj_get(message, "errorMessage"), 64 * KIB, &text) < 0)
 		xstrset(&text, "");
 	pi_error_classify(text, &h->turn.error);
+	/* PI_PROVIDER is the daemon's name for the session's provider: it means nothing to a client. */
 	if (h->now_provider && strcmp(h->now_provider, PI_PROVIDER) != 0)
 		h->turn.error.provider = h->now_provider;
 	h->turn.stop = NULL;
@@ -211,6 +214,7 @@ void pi_on_message_end(struct harness *h, const struct pi_record *r)
 	struct slice usage = jobj_get(message, "usage").raw;
 	struct jval role = jobj_get(message, "role");
 
+	/* A tool can call a model itself; its tokens belong to the turn too. */
 	if (jstr_is(role, "toolResult") && usage.n)
 		pi_usage(h, usage, SLICE("{}"), "message_end.toolResult.usage");
 	if (!jstr_is(role, "assistant"))

@@ -43,6 +43,7 @@ static void put_compaction(struct harness *h, struct jw *w, const char *status)
 {
 	char random[17];
 
+	/* An end without a start gets an id as well. */
 	if (!*h->compaction) {
 		random_hex(random, 8);
 		snprintf(h->compaction, sizeof(h->compaction), "c%s", random);
@@ -56,6 +57,7 @@ void pi_on_compaction_start(struct harness *h, const struct pi_record *r _unused
 {
 	JW_BUF(w, b);
 
+	/* A start whose end never came must not lend its id. */
 	h->compaction[0] = '\0';
 	put_compaction(h, &w, "in_progress");
 	jw_end_obj(&w);
@@ -104,6 +106,7 @@ void pi_on_queue(struct harness *h, const struct pi_record *r)
 	bool queued = steering.raw.n > 2 || later.raw.n > 2, before = h->queued;
 
 	h->queued = queued;
+	/* An empty queue is reported once, when it has become empty. */
 	if (!queued && !before)
 		return;
 	harness_emit(&h->host, UPDATE_INFO,

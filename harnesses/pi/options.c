@@ -45,6 +45,7 @@ static void put_model_option_of(const struct harness *h, struct jw *w, struct sl
 	if (jstr_decode(jobj_get(model, "id"), NAME_MAX_LEN, &id) < 0 ||
 	    jstr_decode(jobj_get(model, "provider"), NAME_MAX_LEN, &provider) < 0)
 		return;
+	/* With a provider of the session only its models can be chosen. */
 	if (h->own_provider && strcmp(provider, PI_PROVIDER) != 0)
 		return;
 	if (jstr_decode(jobj_get(model, "name"), NAME_MAX_LEN, &name) < 0)
@@ -133,6 +134,7 @@ static void setting_failed(struct harness *h, uint64_t token, const struct rpc_m
 	char text[200];
 
 	if (!token) {
+		/* token 0: the refresh belongs to the opening and not to a call of the core. */
 		pi_open_failed(h, "Pi did not tell its state");
 		return;
 	}
@@ -189,6 +191,7 @@ int pi_refresh(struct harness *h, uint64_t token)
 void pi_on_level(struct harness *h, const struct pi_record *r)
 {
 	jstr_set(&h->now_level, jobj_get(r->line, "level"), NAME_MAX_LEN);
+	/* While a change is open, its answer brings the whole list. */
 	if (h->phase == PI_READY && !h->settings)
 		pi_options_done(h, 0);
 }
@@ -225,6 +228,7 @@ static int set_model(struct harness *h, const char *id _unused_, const char *val
 	const char *slash = strchr(value, '/');
 
 	if (!h->own_provider) {
+		/* Only the first slash separates: the id of a model can contain more. */
 		if (!slash)
 			return -EINVAL;
 		free(provider);
@@ -290,6 +294,7 @@ static void put_command(struct jw *w, struct slice command)
 	_cleanup_(freep) char *plain = NULL;
 
 	if (jstr_decode(name, NAME_MAX_LEN, &plain) < 0 ||
+	    /* + 1: Pi lists commands without the slash. */
 	    slice_starts(slice_of(plain), PI_BRIDGE_COMMANDS + 1))
 		return;
 	jw_object(w, NULL, JW_RAW("name", name.raw),

@@ -33,6 +33,7 @@ int pi_call_of(struct harness *h, const char *type, const struct jw_member *memb
 	return r;
 }
 
+/* error is a raw string here, not an object: Pi has no error codes. */
 void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -150,8 +151,11 @@ static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 		return;
 	}
 	pi_on_state(h, m->result);
+	/* Messages are the proof that Pi found the session; the bridge only knows that it was once
+	 * prompted. */
 	if (!slice_is(jobj_get(m->result, "messageCount").raw, "0"))
 		h->lost = false;
+	/* The bridge reports the version, and does so before Pi answers its first command. */
 	if (!h->version) {
 		pi_open_failed(h, "Pi did not load the bridge extension");
 		return;
@@ -178,6 +182,7 @@ static void on_response(struct harness *h, const struct pi_record *r)
 
 	if (r->m[M_ID].v.type != J_STRING || jscan_object(r->line, s, ARRAY_SIZE(s)) != JSCAN_OK)
 		return;
+	/* Pi returns the number of the call as a JSON string, without whose quotes it is the id. */
 	m.id = (struct slice){ m.id.p + 1, m.id.n - 2 };
 	m.result = s[1].v.raw;
 	if (s[0].v.type != J_TRUE)
@@ -255,6 +260,7 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e _unuse
 	if (jscan_message(line, r.m, M_COUNT, &repair) != JSCAN_OK ||
 	    r.m[M_TYPE].v.type != J_STRING)
 		return HARNESS_NOT_A_MESSAGE;
+	/* The core repairs the text and passes the line again. */
 	if (repair)
 		return -EILSEQ;
 	dispatch_record(h, &r);
@@ -275,6 +281,7 @@ static struct harness *pi_open(const struct harness_def *def, const struct harne
 	h->key = req->provider ? xstrdup(req->provider->key) : NULL;
 	h->elicitation = req->elicitation;
 	h->rules = req->rules;
+	/* A fork has the id of the session that it was copied from (plan.c). */
 	h->session_id = xstrdup(req->native_id ? req->native_id : req->session_id);
 	h->cwd = xstrdup(req->cwd);
 	h->model = xstrdup(req->model);

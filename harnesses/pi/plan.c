@@ -62,6 +62,7 @@ static void put_chunks(struct harness_plan *plan, struct slice text)
 		char name[24];
 		size_t n = MIN(text.n, (size_t)ENV_CHUNK);
 
+		/* 10xxxxxx is a continuation byte in UTF-8 (RFC 3629). */
 		while (n < text.n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
 			n--;
 		part = xstrndup(text.p, n);
@@ -93,6 +94,7 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 
 static int check_provider_models(const struct harness_provider *p, struct err *e)
 {
+	/* More than "[]". */
 	if (!p || p->model || p->models.n > 2)
 		return 0;
 	return err_field(e, "_meta.acpd.provider.model", "FIELD_MISSING",

@@ -31,6 +31,7 @@ static const struct pi_tool tools[] = {
 	{ "ask_user", "other", "Ask: ", "question", NULL },
 };
 
+/* Tools of servers and extensions: their arguments have no known meaning. */
 static const struct pi_tool other_tool = { NULL, "other", "", NULL, NULL };
 
 static const struct pi_tool *find_tool_row(const char *name)
@@ -68,6 +69,8 @@ static char *mcp_server(const struct harness *h, const char *name, const char **
 		if (jstr_decode(jobj_get(v.raw, "name"), 1024, &server) < 0)
 			continue;
 		n = strlen(server);
+		/* Names of servers can contain "__" themselves, so the known servers are compared
+		 * instead of splitting the name. */
 		if (strlen(rest) > n + 2 && same_but_odd(server, rest, n) &&
 		    strncmp(rest + n, "__", 2) == 0) {
 			*ret_tool = rest + n + 2;
@@ -120,6 +123,7 @@ static void put_locations(const struct harness *h, struct jw *w, const struct pi
 
 	if (!tool->path_arg || jstr_decode(jobj_get(args, tool->path_arg), 64 * KIB, &path) < 0)
 		return;
+	/* ACP requires absolute paths in locations. */
 	full = *path == '/' ? xstrdup(path) : file_join(h->cwd, path);
 	jw_arr(w, "locations");
 	jw_obj(w, NULL);
@@ -143,6 +147,7 @@ void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, s
 		put_call_title(w, tool, text, args.raw);
 	}
 	jw_str(w, "kind", tool->kind);
+	/* toolcall_start has no arguments yet; toolcall_end brings them. */
 	if (args.type != J_OBJECT)
 		return;
 	put_locations(h, w, tool, args.raw);
@@ -210,6 +215,7 @@ static struct pi_call *add_call(struct harness *h, struct jval id)
 {
 	struct pi_call *c = new0(struct pi_call);
 
+	/* The id and the number of calls are Pi's choice, so both are limited. */
 	if (jstr_decode(id, 4096, &c->id) < 0 || h->ntool_calls >= PI_CALLS_MAX) {
 		free_each(c->id, c);
 		return NULL;
@@ -272,6 +278,7 @@ void pi_on_tool_update(struct harness *h, const struct pi_record *r)
 	struct pi_call *c = find_open_call(h, r->m[M_CALL].v);
 	struct slice partial = r->m[M_PARTIAL].v.raw;
 
+	/* Nothing to show yet: no content, or "[]". */
 	if (!c || jobj_get(partial, "content").raw.n <= 2)
 		return;
 	open_tool_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
@@ -281,6 +288,7 @@ void pi_on_tool_update(struct harness *h, const struct pi_record *r)
 	harness_send_update(&h->host, UPDATE_TOOL_CALL_UPDATE, &b);
 }
 
+/* A command that ends with another exit code than 0 is a success to Pi, and a failed call to clients. */
 static bool result_failed(const struct pi_record *r)
 {
 	struct slice structured = jobj_get(r->m[M_RESULT].v.raw, "structuredContent").raw;
@@ -313,6 +321,7 @@ void pi_on_tool_end(struct harness *h, const struct pi_record *r)
 	pi_call_free(h, c);
 }
 
+/* The bridge sends the diff before the tool's end; it is part of each content until then. */
 void pi_tool_diff(struct harness *h, struct slice message)
 {
 	struct pi_call *c = find_open_call(h, jobj_get(message, "toolCallId"));

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* Limit for an answer that only updates the context gauge. */
 #define STATS_WAIT_MS 500
 
 /* --- the end ---------------------------------------------------------------------------------------- */
@@ -31,6 +32,7 @@ static void finish_settled(struct harness *h)
 	const struct pi_turn *t = &h->turn;
 	struct harness_turn_end end = { .stop_reason = t->stop };
 
+	/* Whatever the last message reported: a cancelled turn must not end as an error. */
 	if (t->cancelled || t->aborted)
 		end.stop_reason = "cancelled";
 	end.failed = !end.stop_reason;
@@ -49,6 +51,7 @@ void pi_on_settled(struct harness *h, const struct pi_record *r)
 		finish_settled(h);
 }
 
+/* STATS_WAIT_MS have passed: the end is reported without the numbers. */
 void pi_on_timer(struct harness *h)
 {
 	if (h->turn.running && h->turn.settled)
@@ -89,12 +92,14 @@ static void on_stats(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 		emit_stats(h, m->result);
 	if (h->stats_stale)
 		pi_ask_stats(h);
+	/* The turn has ended and waited only for these numbers. */
 	if (!h->stats_open && h->turn.running && h->turn.settled)
 		finish_settled(h);
 }
 
 void pi_ask_stats(struct harness *h)
 {
+	/* One request at a time; another one follows when the running one is answered. */
 	h->stats_stale = h->stats_open;
 	if (!h->stats_open)
 		h->stats_open = pi_call_of(h, "get_session_stats", NULL, on_stats, 0) >= 0;
@@ -173,6 +178,7 @@ static int put_prompt_content(struct buf *members, struct slice content, struct 
 	jw_end_arr(&list);
 	keep_from_bridge(&text);
 	jw_slice(&w, "message", buf_len(&text) ? buf_slice(&text) : SLICE(""));
+	/* More than "[]". */
 	if (images.len > 2)
 		jw_raw(&w, "images", buf_slice(&images));
 	return 0;
@@ -196,6 +202,7 @@ static void on_prompt_answered(void *ctx, uint64_t tag _unused_, const struct rp
 		snprintf(end.error.message, sizeof(end.error.message), "%s", text);
 		finish_turn(h, &end);
 	} else if (jstr_is(jobj_get(m->result, "disposition"), "handled")) {
+		/* A command of an extension: no run follows, so no agent_settled either. */
 		end.quiet = true;
 		finish_turn(h, &end);
 	}
@@ -206,6 +213,7 @@ void pi_limit(struct harness *h, int64_t tool_calls)
 	unsigned rules = h->host.ops->rules(h->host.ctx);
 	char command[96], calls[24] = "null";
 
+	/* Without a limit before and now, and with the same rules, there is nothing to send. */
 	if (tool_calls < 0 && !h->limited && rules == h->rules)
 		return;
 	if (tool_calls >= 0)
@@ -226,6 +234,7 @@ int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused
 	if (r < 0)
 		return r;
 	h->turn = (struct pi_turn){ .running = true };
+	/* The error of a turn that ends without any message; each message replaces it. */
 	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
 	h->turn.error.cls = "harness_error";
 	r = pi_call(h, "prompt", on_prompt_answered, 0, JW_RAW(NULL, buf_slice(&b)));

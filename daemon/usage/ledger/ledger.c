@@ -47,11 +47,13 @@ static int open_private(const char *path, int flags, struct err *e)
 	return TAKE_FD(fd);
 }
 
+/* O_APPEND: after ftruncate of a partial line the descriptor's own offset would leave a hole. */
 int ledger_open_file(const char *path, int flags, struct err *e)
 {
 	return open_private(path, O_APPEND | flags, e);
 }
 
+/* Without O_APPEND, with which Linux ignores the offset of pwrite (pwrite(2), BUGS). */
 int ledger_open_state(const char *path, struct err *e)
 {
 	return open_private(path, O_CREAT, e);
@@ -72,13 +74,17 @@ static int take_up_closed(struct ledger *l, const char **what)
 	}
 	if (c && (r == 0 || r == -EBADMSG)) {
 		ledger_problem(l, "there is no record in %s", path);
+		/* Its name still tells the number of one record: numbers must not be used twice. */
 		l->last = MAX(l->last, c->first);
 	}
+	/* If all files were removed, only the state has the last number used. */
 	if (l->last < l->retention.state.removed.n)
 		l->last = l->retention.state.removed.n;
 	return r == -EBADMSG ? 0 : MIN(r, 0);
 }
 
+/* Milliseconds since the epoch. Not every file system stores the birth time: then the file's age starts
+ * now. */
 static uint64_t begun_ms(int fd)
 {
 	struct statx sx;
@@ -103,6 +109,7 @@ static int ledger_take_up(struct ledger *l, struct err *e)
 	if (r < 0)
 		return err_set(e, r, 0, "LEDGER", "%s cannot be taken up: %s", l->path,
 			       strerror(-r));
+	/* 0: the file is empty, or its first LEDGER_LINE_MAX bytes hold no record. */
 	l->first = have == 1 ? ledgerfile_first(l->fd) : 0;
 	l->first = l->first ? l->first : l->last + 1;
 	l->begun_ms = begun_ms(l->fd);
@@ -119,6 +126,7 @@ void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text)
 {
 	l->on_problem = fn;
 	l->problem_ctx = ctx;
+	/* The file was opened before a listener could be set, so what was found then is reported now. */
 	if (l->problem)
 		ledger_tell(l, l->problem);
 }
@@ -128,6 +136,7 @@ static struct ledger *ledger_new(struct loop *loop, const char *path, const char
 	struct ledger *l = new0(struct ledger);
 
 	l->loop = loop;
+	/* Before anything can fail: ledger_free closes whatever is not -1. */
 	l->fd = l->retention.fd = l->audit.fd = l->audit.last_fd = -1;
 	l->retention.mark.io.fd = l->retention.removal.io.fd = -1;
 	l->path = xstrdup(path);
@@ -197,6 +206,7 @@ int ledger_begin(struct ledger *l, const char *incarnation, struct err *e)
 		return err_set(e, -EINVAL, 0, "LEDGER", "the incarnation is '%.64s' already",
 			       incarnation);
 	xstrset(&l->incarnation, incarnation);
+	/* Each incarnation is a chain of its own, whose first record has prevDigest null. */
 	l->digest[0] = '\0';
 	return 0;
 }
@@ -269,6 +279,8 @@ static int ledger_write_line(struct ledger *l, struct slice line)
 	n = RETRY(write(l->fd, line.p, line.n));
 	if (n == (ssize_t)line.n)
 		return 0;
+	/* A write to a regular file is short if the disk, a quota or RLIMIT_FSIZE leaves no space
+	 * (write(2)). */
 	r = n < 0 ? -errno : -ENOSPC;
 	if (n > 0 && ftruncate(l->fd, l->size) < 0) {
 		log_error("ledger", "a part of a line stays", "text", strerror(errno));
@@ -296,6 +308,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 		l->error = ledger_write_line(l, line);
 	if (l->error) {
 		log_error("ledger", "cannot be written", "text", strerror(-l->error));
+		/* If the disk is full, files that were read can be removed for the next record. */
 		ledger_pressed(l);
 		return 0;
 	}
@@ -335,6 +348,8 @@ int ledger_sync_also(struct ledger *l, const struct sync_also *f)
 {
 	struct sync_also below = *f;
 
+	/* A file outside the directory has no name for a restore, so it is synced in its place and not
+	 * in usage.ahead. */
 	below.name = ledger_below(l, f->name);
 	return syncer_also(l->syncer, &below);
 }
@@ -393,6 +408,8 @@ int ledger_read(struct ledger *l, uint64_t since,
 	if (since >= l->last)
 		return 0;
 	for (size_t i = 0; r == 0 && !p.stopped && i < n; i++)
+		/* A file is skipped if the next one starts at since + 1 or before: all its records are
+		 * older. */
 		if ((i + 1 < n ? l->set.closed[i + 1].first : first) > since + 1)
 			r = read_closed(l, l->set.closed[i].first, since, &p);
 	if (r == 0 && !p.stopped && size)

@@ -94,6 +94,7 @@ static int look_piece(struct ledger *l)
 	struct slice line;
 	int r = 1;
 
+	/* A limited number of bytes in each turn of the loop, so that sessions are not held up. */
 	until = k->first ? until : MIN(until, k->end);
 	while (k->lines.at < until && (r = ledger_lines_next(&k->lines, &line)) > 0)
 		if (!ledger_check_line(k->check, line, r))
@@ -133,8 +134,10 @@ void ledger_audit_begin(struct ledger *l)
 	if (!l->size && !l->set.n)
 		return;
 	new_check(l);
+	/* A duplicate: after a rotation the syncer closes l->fd, maybe before the check gets there. */
 	k->last_fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
 	k->last_first = l->first;
+	/* Records after this are this daemon's own and are not checked. */
 	k->end = l->size;
 	k->first = file_after(l, 0);
 	look_again(l);

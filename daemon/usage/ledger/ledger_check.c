@@ -68,6 +68,7 @@ static uint64_t id_hash(struct slice text, uint64_t more)
 
 	sha256_of(text, &d); /* a peer must not be able to choose colliding ids */
 	memcpy(&h, &d, sizeof(h));
+	/* An odd factor (2^64 / golden ratio): no two turns of a session get the same hash. */
 	h += more * 0x9e3779b97f4a7c15u;
 	return h ? h : 1;
 }
@@ -76,6 +77,7 @@ static bool set_add(uint64_t *set, size_t cap, uint64_t h)
 {
 	size_t i = h & (cap - 1);
 
+	/* Ends, because the set is at most half full. cap is a power of two. */
 	while (set[i] && set[i] != h)
 		i = (i + 1) & (cap - 1);
 	if (set[i])
@@ -105,6 +107,7 @@ static bool turn_see(struct ledger_check *c, uint64_t h)
 	return true;
 }
 
+/* Per incarnation: another incarnation can number its turns and sums from the start. */
 static void forget_sessions(struct ledger_check *c)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -273,6 +276,8 @@ static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
 		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
 			   (unsigned long long)(c->n + 1));
 	}
+	/* The first record of a ledger without its older files may continue an incarnation whose
+	 * beginning was removed. */
 	if (!same && h->prev_digest.n && (!first || h->n == 1))
 		return bad(c, "prevDigest is not null in the first record of an incarnation");
 	if (same && !h->prev_digest.n)
@@ -310,6 +315,8 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
 	if (sha256_of(line, &d) < 0)
 		return bad(c, "its digest cannot be made");
 	sha256_hex(&d, c->digest);
+	/* The line is a slice into the reader's buffer, so what the next line is compared with is
+	 * copied. */
 	snprintf(c->incarnation, sizeof(c->incarnation), "%.*s", (int)h.incarnation.n,
 		 h.incarnation.p);
 	c->n = h.n;
@@ -321,6 +328,7 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
 
 bool ledger_check_end(struct ledger_check *c)
 {
+	/* Without any record the ledger ends where the daemon removed its last file. */
 	uint64_t last = c->report->records ? c->n : c->removed.n;
 
 	if (c->report->first_bad)
@@ -332,6 +340,7 @@ bool ledger_check_end(struct ledger_check *c)
 	}
 	if (!c->anchor.n || c->anchored)
 		return true;
+	/* A line number of 0 would mean that all is good. */
 	c->line += !c->line;
 	return c->anchor.n == c->removed.n && strcmp(c->anchor.digest, c->removed.digest) == 0 ?
 		       true :
@@ -351,6 +360,7 @@ bool ledger_anchor_parse(const char *text, struct ledger_anchor *ret)
 	char *end;
 
 	*ret = (struct ledger_anchor){ 0 };
+	/* strtoull would also accept spaces and a sign. */
 	if (text[0] < '1' || text[0] > '9')
 		return false;
 	errno = 0;
@@ -414,6 +424,7 @@ int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms)
 	while ((r = next_patiently(&l, patience_ms, &line)) > 0)
 		if (!ledger_check_line(c, line, r))
 			break;
+	/* Bytes without a newline at the end of the file, and no writer has completed them. */
 	if (r == 0 && buf_len(&l.b)) {
 		c->line++;
 		bad(c, "the last line is not complete");

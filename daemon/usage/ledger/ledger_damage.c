@@ -45,6 +45,8 @@ static int copy_tail(const struct damaged_file *f, int to, struct buf *tail)
 	ssize_t n;
 	int r = 0;
 
+	/* The whole tail is copied, but only about one line is stored in memory: a damaged tail can be
+	 * long. */
 	while (r == 0 && (n = pread(f->fd, piece, sizeof(piece), at)) > 0) {
 		if (buf_len(tail) < LEDGER_LINE_MAX)
 			r = buf_add(tail, piece, (size_t)n);
@@ -65,6 +67,8 @@ static void skip_numbers(struct ledger *l, struct slice tail)
 		struct ledger_head h;
 
 		if (ledger_head_parse((struct slice){ tail.p, (size_t)(nl - tail.p) }, &h) &&
+		    /* Limited by the bytes of a tail: a damaged number must not jump ahead by more than
+		     * lines fit in. */
 		    h.n > l->last && h.n - l->last < LEDGER_TAIL_MAX)
 			l->last = h.n;
 	}
@@ -77,6 +81,7 @@ static int set_tail_aside(struct ledger *l, const struct damaged_file *f, struct
 	int r;
 
 	aside = xprintf("%s.aside", f->path);
+	/* O_APPEND: what an earlier start has moved there must not be overwritten. */
 	fd = open(aside, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = fd < 0 ? -errno : 0;
 	buf_reset(tail);
@@ -109,6 +114,7 @@ static int cut_tail(struct ledger *l, const struct damaged_file *f)
 		log_warn("ledger", "cutting off a torn end", "file", f->path, "bytes", bytes);
 	else if (r == 0)
 		r = set_tail_aside(l, f, &tail);
+	/* Last: a tail that is not a torn record is deleted only after its copy is complete. */
 	if (r == 0 && ftruncate(f->fd, f->size) < 0)
 		r = -errno;
 	return r;
@@ -139,6 +145,7 @@ int ledger_set_file_aside(struct ledger *l)
 	struct err e = { 0 };
 	int fd;
 
+	/* With the time in the name, because rename replaces an existing file. */
 	aside = xprintf("%s.aside-%llu", l->path, (unsigned long long)clock_real_ms());
 	if (rename(l->path, aside) < 0)
 		return -errno;
@@ -178,6 +185,7 @@ static int open_by_name(void *ctx, const char *name)
 {
 	const struct ledger *l = ctx;
 	_cleanup_(freep) char *path = file_join(l->set.dir, name);
+	/* The name comes from a file that can be damaged: it must not escape the directory. */
 	int fd = *name == '/' || strstr(name, "..") ? -ENOENT : open_for_ends(path);
 
 	return fd == -ENOENT ? open_written_to(l, path) : fd;

@@ -34,6 +34,7 @@ static bool head_take_number(struct slice *s, uint64_t *ret)
 	return u64_take(s, 19, ret) && !zero;
 }
 
+/* Printable ASCII without quotes and backslashes: the text is compared and copied without JSON escapes. */
 bool ledger_incarnation_valid(struct slice text)
 {
 	for (size_t i = 0; i < text.n; i++)
@@ -62,6 +63,7 @@ static bool head_take_digest(struct slice *s, struct slice *ret)
 	if (!take_quoted(s, ret) || ret->n != SHA256_HEX - 1)
 		return false;
 	for (size_t i = 0; i < ret->n; i++)
+		/* The second test is for NUL, which strchr finds as the end of its string. */
 		if (!strchr("0123456789abcdef", ret->p[i]) || !ret->p[i])
 			return false;
 	return true;
@@ -90,6 +92,8 @@ enum ledger_line_kind ledger_line_check(struct slice line, struct ledger_head *r
 	const char *why = jscan_strerror(e);
 	enum ledger_line_kind kind = LEDGER_LINE_OK;
 
+	/* Well-formed, so not damaged; but which of two equal members is valid would depend on the
+	 * reader. */
 	if (e == JSCAN_E_DUPLICATE)
 		kind = LEDGER_LINE_FOREIGN;
 	else if (e)
@@ -118,6 +122,7 @@ void ledger_lines_init(struct ledger_lines *l, int fd, off_t at, size_t chunk)
 	l->used = 0;
 	if (keep)
 		buf_reset(&l->b);
+	/* A line of the maximum length, and one chunk more in which its end is found. */
 	l->b.max = LEDGER_LINE_MAX + 2 * chunk;
 }
 
@@ -217,6 +222,8 @@ static off_t seek_number(struct ledger_lines *l, int fd, off_t end, uint64_t sin
 		if (r && n <= since)
 			lo = at;
 		else
+			/* Also if the upper half holds no record up to hi: then the lower half is
+			 * searched. */
 			hi = mid;
 	}
 	return lo;
@@ -237,6 +244,7 @@ int ledgerfile_read(int fd, off_t end, uint64_t since,
 	*skipped = 0;
 	if (size < 0)
 		return (int)size;
+	/* The file may have become shorter since the caller learned its size. */
 	end = end ? MIN(end, size) : size;
 	at = seek_number(&l, fd, end, since);
 	if (at < 0)
@@ -301,6 +309,7 @@ static int last_record(struct slice text, bool whole, struct slice *ret, const c
 		const char *start = memrchr(text.p, '\n', (size_t)(nl - text.p));
 		struct ledger_head h;
 
+		/* The line begins before the window, so the caller reads a larger one. */
 		if (!start && !whole)
 			return 0;
 		start = start ? start + 1 : text.p;
@@ -341,6 +350,8 @@ int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what)
 	*ret_end = 0;
 	if (size <= 0)
 		return (int)size;
+	/* Grows by 8: the usual last record is in the first 4 KiB, and a long damaged tail needs few
+	 * attempts. */
 	for (;; want *= 8) {
 		bool whole = (off_t)want >= size;
 

@@ -25,6 +25,7 @@ static void run_mark(void *ctx)
 {
 	struct ledger *l = ctx;
 
+	/* A lost mark is harmless: the records count as not read, and their files stay longer. */
 	(void)!fdatasync(l->retention.fd);
 }
 
@@ -37,6 +38,7 @@ static void mark_later(struct ledger *l)
 		loop_timer_set(l->loop, &l->retention.mark_timer, LEDGER_MARK_MS, on_mark, l);
 }
 
+/* Marks that were stored during the sync need another one. */
 static void on_marked(void *ctx)
 {
 	struct ledger *l = ctx;
@@ -76,6 +78,7 @@ void ledger_asked(struct ledger *l, uint64_t since)
 {
 	struct ledger_state *s = &l->retention.state;
 
+	/* Only records that were sent to a client can have been read by one. */
 	if (since <= s->read || since > s->handed)
 		return;
 	s->read = since;
@@ -86,6 +89,7 @@ void ledger_handed(struct ledger *l, uint64_t since, uint64_t to)
 {
 	struct ledger_state *s = &l->retention.state;
 
+	/* Without the records between handed and since there is a gap, which must not count as sent. */
 	if (since > s->handed || to <= s->handed)
 		return;
 	s->handed = to;
@@ -128,6 +132,7 @@ static const char *why_remove(const struct ledger *l)
 
 	if (!l->set.n || oldest_last(l) > k->state.read)
 		return NULL;
+	/* The state already excludes it: an earlier daemon was stopped between that and the deletion. */
 	if (oldest_last(l) <= k->state.removed.n)
 		return "begun before";
 	if (k->pressed)
@@ -161,6 +166,7 @@ static void run_read_end(void *ctx)
 	off_t end;
 	int r = fd < 0 ? -errno : ledgerfile_last(fd, &line, &end, &what);
 
+	/* The default for each early return below. */
 	k->error = r < 0 ? r : -EBADMSG;
 	if (r != 1 || !ledger_head_parse(buf_slice(&line), &h) || h.n != k->end.n ||
 	    sha256_of(buf_slice(&line), &d) < 0)
@@ -259,6 +265,7 @@ static void remove_oldest(struct ledger *l, const char *why)
 static void look_later(struct ledger *l)
 {
 	struct ledger_retention *k = &l->retention;
+	/* A quarter of the age, so that a file outlives its limit by at most that much. */
 	uint64_t ms = k->age_ms ? MAX(MIN(k->age_ms / 4, LEDGER_KEEP_MS), 250) : LEDGER_KEEP_MS;
 
 	if (k->age_ms || k->bytes || k->state.read >= ledger_first(l))
@@ -272,6 +279,7 @@ void ledger_retention_check(struct ledger *l)
 
 	if (k->fd < 0 || k->held || k->removal.busy)
 		return;
+	/* Checked again after each file: as few as necessary are removed. */
 	k->pressed = k->pressed && !ledger_has_space(l);
 	if (wants_next(l))
 		ledger_rotate(l);
@@ -346,6 +354,7 @@ void ledger_retention_close(struct ledger *l)
 {
 	struct ledger_retention *k = &l->retention;
 
+	/* Timers first: each of them can start a job. */
 	loop_timer_cancel(&k->timer);
 	loop_timer_cancel(&k->mark_timer);
 	loop_job_end(&k->removal);
@@ -470,6 +479,8 @@ void ledger_rotate_for(struct ledger *l, size_t bytes)
 	r = ledger_rotate(l);
 	if (r == 0)
 		return;
+	/* Not at each record: a directory that cannot be written would cost system calls and log lines
+	 * every time. */
 	l->again_at = l->size + (off_t)MAX(l->file_max / 16, 4 * KIB);
 	if (r != -EBUSY)
 		log_warn("ledger", "no new file can be begun", "text", strerror(-r));

@@ -32,6 +32,7 @@ void ledger_set_init(struct ledger_set *s, const char *path)
 	size_t n = strlen(name), suffix = strlen(SUFFIX);
 
 	*s = (struct ledger_set){ 0 };
+	/* The MAX is for "/name", whose directory is "/". */
 	s->dir = slash ? xstrndup(path, MAX((size_t)(slash - path), 1u)) : xstrdup(".");
 	if (n > suffix && strcmp(name + n - suffix, SUFFIX) == 0)
 		n -= suffix;
@@ -109,6 +110,7 @@ int ledger_set_list(struct ledger_set *s)
 		    !S_ISREG(sb.st_mode))
 			continue;
 		c.size = sb.st_size;
+		/* The last write is the last record: a closed file does not change any more. */
 		c.ended_ms =
 			(uint64_t)sb.st_mtim.tv_sec * 1000 + (uint64_t)sb.st_mtim.tv_nsec / 1000000;
 		ledger_set_add(s, &c);
@@ -159,6 +161,7 @@ int ledger_state_load(int fd, struct ledger_state *ret)
 	    ledger_state_take((struct slice){ text, (size_t)n - 1 }, ret))
 		return 0;
 	*ret = (struct ledger_state){ 0 };
+	/* Nothing of a half-parsed state counts, since it decides what may be deleted. */
 	return -EBADMSG;
 }
 
@@ -183,6 +186,7 @@ int ledger_state_store(int fd, const struct ledger_state *s)
 	buf_putc(&b, '\n');
 	if (b.failed)
 		return -ENOMEM;
+	/* One call of less than a block: a reader or a kill does not meet half of it. */
 	n = pwrite(fd, b.data, LEDGER_STATE_SIZE, 0);
 	return n == LEDGER_STATE_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
 }

@@ -90,6 +90,7 @@ static void synced_file_reset(struct synced_file *f)
 /* A descriptor of our own, or -errno. */
 static int own(int fd)
 {
+	/* Not below 3, so that it never takes the place of a closed standard descriptor. */
 	int ours = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	return ours < 0 ? -errno : ours;
@@ -108,6 +109,7 @@ int synced_also(struct synced *s, const struct sync_also *also)
 {
 	struct synced_file *f = also->name ? synced_follow(s, also->name) : NULL;
 
+	/* A new file under the name of one in a running job: its pieces still belong to the old file. */
 	if (!f || (also->fresh && f->running))
 		return add_other(s, also->fd);
 	if (also->fresh)
@@ -117,6 +119,7 @@ int synced_also(struct synced *s, const struct sync_also *also)
 	if (f->fd < 0)
 		return f->fd;
 	f->to = also->size;
+	/* A file that became shorter was truncated: its durable beginning is unknown again. */
 	f->based &= f->to >= f->until;
 	f->wanted = true;
 	return 0;
@@ -162,6 +165,7 @@ static bool add_need(const struct synced_file *f, size_t *need)
 	return f->based && (n || f->to == f->until);
 }
 
+/* Files without a frame and new names need a real sync anyway, and one way is enough for a job. */
 static bool can_be_ahead(const struct synced *s, const struct usage_ahead *a)
 {
 	size_t need = 0;
@@ -177,6 +181,8 @@ static bool can_be_ahead(const struct synced *s, const struct usage_ahead *a)
 
 static void job_take_file(struct sync_job *j, struct synced_file *f, bool also)
 {
+	/* In place, files whose bytes are only in usage.ahead are synced too: the rewind afterwards
+	 * drops their frames. */
 	bool due = j->ahead ? f->wanted && f->to > f->until : f->wanted || f->ahead || also;
 
 	f->running = due;
@@ -252,6 +258,7 @@ int sync_job_run(const struct sync_job *j, struct usage_ahead *a)
 	if (j->ahead && (!j->n || usage_ahead_put(a, j->piece, j->n) == 0))
 		return 0;
 	r = sync_files(j);
+	/* A job that was meant for usage.ahead leaves out files with older frames: these must stay. */
 	if (r == 0 && !j->ahead)
 		usage_ahead_rewind(a);
 	return r;
@@ -279,6 +286,8 @@ static void end_file(struct synced_file *f, bool ahead)
 void sync_job_end(struct synced *s, struct sync_job *j, int result)
 {
 	close_others(&j->others, &j->nothers);
+	/* The error is final for the syncer (syncer.h): nothing is marked durable, and the frames stay
+	 * for a restore. */
 	if (result < 0)
 		return;
 	drop_synced(&s->old, j->old);

@@ -54,6 +54,7 @@ static void syncer_advance(void *ctx);
 static void on_worker_done(void *ctx, uint32_t events);
 static void sync_start(struct syncer *s);
 
+/* If fstatfs fails, the file counts as on disk: a needless fdatasync is harmless, a missing one is not. */
 static bool fs_in_memory(int fd)
 {
 	struct statfs sb;
@@ -110,6 +111,7 @@ static void *syncer_work(void *ctx)
 	return NULL;
 }
 
+/* On failure all is undone, so the next sync tries to start the thread again. */
 static bool thread_ready(struct syncer *s)
 {
 	if (s->threaded)
@@ -179,6 +181,7 @@ static void syncer_prepare(struct syncer *s)
 	if (!s->threaded || s->error || usage_ahead_ready(&s->ahead) ||
 	    s->syncs < USAGE_AHEAD_AFTER || clock_mono_ms() < s->prepare_at)
 		return;
+	/* Cleared only for lack of space: any other failure would repeat. */
 	s->prepare_at = UINT64_MAX;
 	usage_ahead_alloc(&s->ahead);
 	s->state = SYNC_PREPARING;
@@ -224,6 +227,7 @@ static void on_worker_done(void *ctx, uint32_t events _unused_)
 	uint64_t n;
 	int result;
 
+	/* EAGAIN: this report was already read. */
 	if (read(s->io.fd, &n, sizeof(n)) < 0)
 		return;
 	pthread_mutex_lock(&s->mutex);
@@ -241,6 +245,7 @@ static void sync_start(struct syncer *s)
 		waiters_answer(&s->running, s->error);
 		return;
 	}
+	/* Before the job is taken: a write during the sync sets it again and needs a sync of its own. */
 	s->dirty = false;
 	s->state = SYNC_RUNNING;
 	sync_job_take(&s->files, &s->ahead, &s->job);
@@ -260,6 +265,7 @@ static void syncer_advance(void *ctx)
 		sync_start(s);
 }
 
+/* struct synced has one place for an old file, so the previous one must be durable first. */
 bool syncer_may_switch(const struct syncer *s)
 {
 	return s->files.old < 0 && !s->error;
@@ -330,6 +336,8 @@ static int settle_last(struct syncer *s)
 	if (s->in_memory || r ||
 	    (!s->dirty && s->state != SYNC_RUNNING && !synced_ahead(&s->files)))
 		return r;
+	/* The descriptors of the other files are in the old job only; the new job below does not repeat
+	 * them. */
 	if (s->state == SYNC_RUNNING)
 		r = sync_job_others(&s->job);
 	synced_again(&s->files);

@@ -82,12 +82,15 @@ static int write_durably(struct usage_ahead *a, size_t n)
 {
 	ssize_t w = a->plain ? 0 : write_at(a, n, a->at, RWF_DSYNC);
 
+	/* EOPNOTSUPP: the flag is unknown to the kernel or the file system; ENOSYS: there is no
+	 * pwritev2. */
 	if (w < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL))
 		a->plain = true;
 	if (a->plain)
 		w = pwrite(a->fd, a->frame, n, a->at);
 	if (w < 0)
 		return -errno;
+	/* The blocks exist, so a short write is not for lack of space but an I/O error. */
 	if (w != (ssize_t)n)
 		return -EIO;
 	return a->plain && fdatasync(a->fd) < 0 ? -errno : 0;
@@ -101,6 +104,7 @@ static int ahead_take_file(struct usage_ahead *a)
 
 	if (fd < 0)
 		return fd;
+	/* st_blocks counts 512 bytes (stat(2)). A sparse copy would make each write allocate blocks. */
 	if (fstat(fd, &sb) == 0 && S_ISREG(sb.st_mode) && sb.st_size == (off_t)USAGE_AHEAD_BYTES &&
 	    (uint64_t)sb.st_blocks * 512 >= USAGE_AHEAD_BYTES)
 		return fd;
@@ -220,6 +224,7 @@ static void end_frame(struct usage_ahead *a)
 	struct usage_ahead_head h = { USAGE_AHEAD_MAGIC, a->salt, ++a->seq, (uint32_t)a->used, 0 };
 
 	memcpy(a->frame, &h, sizeof(h));
+	/* Over the head with a crc of 0, which a restore sets to 0 as well before it compares. */
 	h.crc = crc32c(0, a->frame, a->used);
 	memcpy(a->frame, &h, sizeof(h));
 	memset(a->frame + a->used, 0, whole_blocks(a->used) - a->used);

@@ -39,6 +39,7 @@ struct usage_ahead_part {
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
 
+/* The salt tells frames of one preparation from older ones that are still in the file; seq has no gaps. */
 static bool frame_follows(const struct usage_ahead_reading *r, const struct usage_ahead_head *h)
 {
 	return memcmp(h->magic, USAGE_AHEAD_MAGIC, sizeof(h->magic)) == 0 &&
@@ -174,6 +175,8 @@ static int restore_part(struct usage_ahead_reading *r, const struct usage_ahead_
 		return (int)end;
 	if (end >= at + (off_t)p->e.bytes)
 		return 0;
+	/* The file does not end in what was written before the piece: it was replaced or damaged, and
+	 * is left alone. */
 	if (end < at || !stands(t->fd, at - p->e.context, p->context, p->e.context) ||
 	    !stands(t->fd, at, p->bytes, (size_t)(end - at))) {
 		r->found->unknown++;
