@@ -288,6 +288,7 @@ void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx)
 	hosted_set_stop(h->own, hosted_on_down, h);
 	list_each(set, &h->sets, struct hosted_set, link)
 		hosted_set_stop(set, hosted_on_down, h);
+	/* Also if no server runs, because `done` is called in any case. */
 	hosted_on_down(h);
 }
 
@@ -315,6 +316,7 @@ static struct hosted_server *find_own(struct hosted *h, const char *name, struct
 	}
 	err_set(e, -ENOENT, RPC_INVALID_PARAMS, "MCP_SERVER_UNKNOWN",
 		"no MCP server of that name is hosted here%s",
+		/* A longer list is left out: the message would cut it within a name. */
 		buf_len(&known) && buf_len(&known) < ERR_MSG_SIZE / 2 ? known.data : "");
 	return NULL;
 }
@@ -407,6 +409,7 @@ struct hosted_set *hosted_set_free(struct hosted_set *set)
 	list_del(&set->link);
 	list_add_tail(&set->hosted->leaving, &set->link);
 	hosted_set_stop(set, hosted_on_down, set->hosted);
+	/* Also if no server runs: then the deferred task frees the set. */
 	hosted_on_down(set->hosted);
 	return NULL;
 }

@@ -92,6 +92,7 @@ static void hosted_server_on_checked(void *ctx, const struct hosted_check_result
 		s->tools = result->tools;
 		s->latency_ms = result->latency_ms;
 	}
+	/* The next check is timed from the end of this one, so two checks never overlap. */
 	if (s->state == HOSTED_READY)
 		loop_timer_set(s->config.loop, &s->timer,
 			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_CHECK_HTTP_MS :
@@ -332,6 +333,7 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	s->stopping = true;
 	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
+	/* Only a timer was left, and it is cancelled: no end of a process sets the state any more. */
 	if (s->state == HOSTED_BACKOFF)
 		hosted_server_set_state(s, HOSTED_STOPPED);
 	hosted_transport_stop(&s->transport);

@@ -196,6 +196,7 @@ static char **with_common(char *const *allowed, const struct mcpfile_pairs *comm
 		buf_printf(texts, "%s=%s", common->at[i].name, common->at[i].value);
 		buf_putc(texts, '\0');
 	}
+	/* Only after the last write, because a buffer that grows moves its bytes. */
 	for (size_t i = 0; i < common->n; i++) {
 		all[i] = texts->data + at;
 		at += strlen(all[i]) + 1;
@@ -276,8 +277,10 @@ void mcpfile_read(struct mcpfile *f, const struct mcpfile_source *source, char *
 	struct stat sb;
 	int r = fd < 0 ? fd : fstat(fd, &sb) < 0 ? -errno : 0;
 
+	/* A project may have no such file. The operator's file was named, so it must exist. */
 	if (r == -ENOENT && source->foreign)
 		return;
+	/* Checked on the descriptor: the name may have been replaced since. */
 	if (r == 0 && !S_ISREG(sb.st_mode)) {
 		file_error(f, "", "FILE_NOT_REGULAR", "not a regular file");
 		return;

@@ -196,6 +196,7 @@ int mcpfile_expand(const char *text, char *const *env, const char *field, char *
 			&out, (struct slice){ from + 2, (size_t)(end - from - 2) }, env, field, e);
 		if (r < 0)
 			return r;
+		/* The value itself is not expanded again. */
 		text = end + 1;
 	}
 	buf_puts(&out, text);
@@ -253,6 +254,8 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const char *field,
 			 bool (*check)(const char *name), char *const *env, struct err *e)
 {
+	/* The file's common variables come first, and an entry may replace them: only its own names
+	 * must differ. */
 	size_t from = p->n, n = 0;
 
 	if (!object.n)
@@ -277,6 +280,7 @@ bool mcpfile_env_name_ok(const char *name)
 		if (*p != '_' && !isalpha((unsigned char)*p) &&
 		    !(p > name && isdigit((unsigned char)*p)))
 			return false;
+	/* ACPD_ is the prefix of the daemon's own variables, among them the marks of its processes. */
 	return *name && strncmp(name, "ACPD_", 5) != 0;
 }
 
@@ -343,6 +347,7 @@ static int decode_http(struct mcpfile_entry *out, const struct raw_entry *raw, c
 {
 	char path[96];
 
+	/* Checked after the expansion, because the value of a variable may have control characters. */
 	if (mcpfile_expand(raw->url, env, "url", &out->url, e) < 0 ||
 	    check_line(out->url, "url", e) < 0)
 		return -EINVAL;

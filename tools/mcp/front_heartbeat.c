@@ -77,6 +77,7 @@ void front_heartbeat_begin(struct front_request *x, struct slice params)
 {
 	struct jval token = mcp_meta_get(params, "progressToken");
 
+	/* A subscription may be silent for as long as it lasts. */
 	if ((token.type != J_STRING && token.type != J_NUMBER) ||
 	    (x->method && (x->method->flags & MCP_LASTS)))
 		return;

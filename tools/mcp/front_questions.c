@@ -31,6 +31,7 @@ static const char *need_elicitation(struct slice params)
 
 static const char *need_sampling(struct slice params)
 {
+	/* MCP 2025-11-25: tools in a sampling request need a capability of their own. */
 	return front_question_has(params, "tools") || front_question_has(params, "toolChoice") ?
 		       "sampling.tools" :
 		       "sampling";

@@ -91,6 +91,7 @@ void front_subscriptions_forget(struct mcp_front *f, const char *uri)
 
 static void refuse_waiting(struct front_request *x, struct slice error)
 {
+	/* First, because front_request_error frees the request, and the params with it. */
 	front_subscriptions_forget(x->front, x->params);
 	front_request_error(x, error);
 }
@@ -248,6 +249,7 @@ static void front_stream_on_done(void *ctx, struct slice result _unused_, struct
 	struct front_stream *s = ctx;
 	struct mcp_front *f = s->front;
 
+	/* The call has ended, so front_stream_free must not cancel it. */
 	s->call = NULL;
 	if (s == f->listen.next) {
 		front_stream_failed(
@@ -391,6 +393,7 @@ void front_subscriptions_subscribe(struct front_request *x, const struct rpc_msg
 	if (!find_watch(l, raw))
 		add_watch(l, raw.raw, TAKE_PTR(uri));
 	front_subscriptions_change(x->front);
+	/* The number after the change: only a stream that covers it answers this request. */
 	x->change = l->wanted;
 }
 
@@ -402,6 +405,7 @@ void front_subscriptions_unsubscribe(struct front_request *x, const struct rpc_m
 	uri = take_uri(x, m, &raw);
 	if (!uri)
 		return;
+	/* Answered at once: at worst the server sends an update that no client wants. */
 	front_watch_forget(x->front, raw);
 	front_request_result(x, SLICE("{}"));
 }

@@ -145,6 +145,7 @@ void front_request_free(struct front_request *x)
 		mcp_call_cancel(x->call);
 	if (f->starting == x)
 		f->starting = NULL;
+	/* It was never answered, so its client does not count on the subscription. */
 	if (x->change)
 		front_subscriptions_forget(f, x->params);
 	front_questions_drop(x, false);

@@ -207,6 +207,7 @@ static void mcp_serving_flush(struct mcp_serving *s)
 		struct slice rest = buf_slice(&s->waiting);
 		ssize_t n = RETRY(write(s->out.fd, rest.p, rest.n));
 
+		/* A client that has closed its end has left in order, which is not an error. */
 		if (n < 0 && errno != EAGAIN)
 			mcp_serving_finish(
 				s, errno == EPIPE || errno == ECONNRESET ? NULL : "cannot write");
@@ -276,6 +277,7 @@ struct mcp_serving *mcp_serve(struct loop *loop, struct mcp_backend *backend, in
 	s->ops = ops;
 	s->ctx = ctx;
 	s->flags_in = make_nonblocking(in);
+	/* One descriptor is asked once: a second time its flags already have O_NONBLOCK. */
 	s->flags_out = in == out ? s->flags_in : make_nonblocking(out);
 	s->own = in == out ? fcntl(out, F_DUPFD_CLOEXEC, 3) : -1;
 	s->in = (struct loop_io){ .fd = in, .fn = mcp_serving_on_readable, .ctx = s };

@@ -64,6 +64,7 @@ static void fold_char(struct buf *out, unsigned char c)
 	static const char kept[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
+	/* Bytes 0x80 to 0xbf continue a character, which its first byte has already replaced. */
 	if (c < 0x80 || c >= 0xc0)
 		buf_putc(out, c && strchr(kept, c) ? (char)c : '_');
 	if (c >= 0xf0)
@@ -118,6 +119,7 @@ static bool same_string(struct slice a, struct slice b)
 
 	if (slice_eq(a, b))
 		return true;
+	/* Without escapes, equal strings have equal bytes. */
 	if (!memchr(a.p, '\\', a.n) && !memchr(b.p, '\\', b.n))
 		return false;
 	if (jstr_decode((struct jval){ J_STRING, a }, a.n, &plain) < 0)

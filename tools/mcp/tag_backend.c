@@ -67,6 +67,7 @@ struct mcp_backend *text_results_new(struct mcp_backend *inner, unsigned text_ma
 	struct jw w = JW(&t->members);
 
 	jw_bool(&w, "textOnly", true);
+	/* model_text_limit allows TOOL_SHOW_MORE bytes above the limit, but the harness does not. */
 	jw_uint(&w, "textMax", text_max ? text_max - TOOL_SHOW_MORE : TOOL_SHOW_BYTES);
 	return &t->backend;
 }

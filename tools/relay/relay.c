@@ -145,6 +145,7 @@ static void session_servers_free(struct session_servers *v)
 	relay_process_free(v->builtin);
 	mcp_servers_set_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
+	/* After the socket is removed, because rmdir(2) needs an empty directory. */
 	if (v->place)
 		rmdir(v->place);
 	free_each(v->place, v->socket, v);
@@ -304,6 +305,8 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct sessi
 {
 	_cleanup_(freep) char *sockets = file_join(config->run_dir, "mcp");
 	struct relay *r;
+	/* 0711: the user of a session can pass through to its socket, and cannot list those of
+	 * others. */
 	int error = file_mkdirs(sockets, 0711);
 
 	if (error < 0) {

@@ -369,6 +369,7 @@ static int assemble(struct assembly *a, struct err *e)
 		add_hosted,
 		add_project,
 	};
+	/* Before the steps, which all ask these rules. */
 	int r = mcp_policy_parse(a->request.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
 
 	a->v->fallback = server_request_fallback(session_policy(a->v->session));

@@ -164,6 +164,7 @@ static void relay_remote_leave(struct relay_remote *c, struct list *at)
 	}
 	list_del(&c->link);
 	list_add_tail(at, &c->link);
+	/* Before the stop, because the event that follows it frees c only if this is set. */
 	c->leaving = true;
 	mcp_remote_stop(c->server);
 }

@@ -225,6 +225,8 @@ static void served_question_on_answer(void *ctx, struct slice result)
 {
 	struct served_question *q = ctx;
 	struct toolgate_ask *ask = q->ask;
+	/* A cancelled request has no optionId (ACP, session/request_permission), and counts as a
+	 * rejection. */
 	bool allow = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
 
 	served_question_free(q);

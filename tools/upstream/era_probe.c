@@ -84,6 +84,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server)
 	jstr_decode(jobj_get(server.raw, "version"), MCP_TEXT_MAX, &version);
 	/* Before the event, whose receiver may call, and before the flush. */
 	u->state = UPSTREAM_UP;
+	/* Remembered over restarts: the next handshake starts with this era. */
 	u->legacy_first = legacy;
 	info.revision = u->revision;
 	info.name = name ? name : "";

@@ -89,6 +89,7 @@ static struct slice own_token(struct upstream_rpc_request *rq, struct slice para
 	at = token.v.raw;
 	buf_reset(&rq->token);
 	buf_add_slice(&rq->token, at);
+	/* Replaced in place, so every other byte of the params reaches the server unchanged. */
 	buf_add(b, params.p, (size_t)(at.p - params.p));
 	buf_printf(b, "%u", rq->id);
 	buf_add(b, at.p + at.n, (size_t)(params.p + params.n - (at.p + at.n)));
@@ -198,6 +199,8 @@ static struct upstream_rpc_request *find_raw(struct upstream_rpc *l, struct slic
 
 	if (raw.n > 2 && raw.p[0] == '"')
 		v.raw = (struct slice){ raw.p + 1, raw.n - 2 };
+	/* Ids count from 1, and JSON has no leading zeros: another first character is not an id of
+	 * this connection. */
 	if (!v.raw.n || v.raw.p[0] < '1' || v.raw.p[0] > '9' || jscan_value(v.raw, &v) ||
 	    jdec_int(v, &n) < 0 || n > UINT32_MAX)
 		return NULL;
@@ -230,6 +233,7 @@ static void got_answer(struct upstream_rpc *l, const struct rpc_msg *m)
 	struct upstream_rpc_request *rq = find_raw(l, m->id);
 	struct err e;
 
+	/* The request was cancelled, or never made. */
 	if (!rq)
 		return;
 	if (!m->error.n && m->result.n && m->result.p[0] != '{') {

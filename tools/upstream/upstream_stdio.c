@@ -45,6 +45,7 @@ static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_conf
 	to->cwd = xstrdup(from->cwd);
 	to->session = xstrdup(from->session);
 	proc_bounds_keep(&to->bounds);
+	/* 0 means that there are no data, so the copy must not get one of the numbers 0 to 2. */
 	if (from->data)
 		to->data = fcntl(from->data, F_DUPFD_CLOEXEC, 3);
 	if (!to->start_ms)
@@ -122,6 +123,7 @@ static void mcp_stdio_on_exit(void *ctx, const struct proc_status *st)
 
 	end_text(s, st, &e);
 	s->proc = proc_free(s->proc);
+	/* The owner and its context are gone: nothing may be reported. */
 	if (s->freed) {
 		object_free(s);
 		return;
@@ -130,6 +132,7 @@ static void mcp_stdio_on_exit(void *ctx, const struct proc_status *st)
 	if (!s->stopping && upstream_may_retry(&s->up) && mcp_stdio_spawn(s, &e) == 0)
 		return;
 	because(s, &e);
+	/* A copy: a callback of a call may start the server again, which clears the reason. */
 	e = s->why;
 	upstream_end(&s->up, &e);
 	if (s->up.events->down)
@@ -300,6 +303,7 @@ struct mcp_stdio *mcp_stdio_free(struct mcp_stdio *s)
 		object_free(s);
 		return NULL;
 	}
+	/* The child still refers to the object. Its end frees it. */
 	s->freed = true;
 	upstream_done(&s->up);
 	proc_stop(s->proc);

@@ -74,6 +74,8 @@ static void write_message(struct check_job *j)
 	_cleanup_(buf_done) struct buf text = { 0 };
 	const char *tmp = getenv("TMPDIR");
 
+	/* The environment may have this variable from outside: a check without a message must not
+	 * see it. */
 	unsetenv(MESSAGE_ENV);
 	if (j->message.type != J_STRING || jstr_decode_bytes(j->message, &text) < 0)
 		return;
@@ -211,6 +213,7 @@ static void check_command_end(struct check_job *j)
 {
 	struct command *c = j->own;
 
+	/* Kills what still runs, and waits for its end. */
 	command_run_host_free(c->host);
 	strv_free(c->argv);
 	free_each(c->program, c->cwd, c);
@@ -319,6 +322,7 @@ static void check_job_on_input(void *ctx, uint32_t events _unused_)
 	char some[64];
 	ssize_t n = read(STDIN_FILENO, some, sizeof(some));
 
+	/* Bytes on stdin mean nothing: only its end counts. */
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	loop_io_set(j->loop, &j->input, 0);
@@ -340,6 +344,7 @@ static int open_loop(struct check_job *j)
 	j->loop = loop_new();
 	if (!j->loop)
 		return -ENOMEM;
+	/* A write to a reader that has exited must fail with EPIPE, and not end this process. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

@@ -71,6 +71,8 @@ static void exclude(const char *git)
 
 	if (mkdir(info, 0777) < 0 && errno != EEXIST)
 		return;
+	/* The tree is the agent's: O_NOFOLLOW refuses a link, and O_NONBLOCK does not wait for the
+	 * other end of a FIFO. */
 	fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    file_read_fd(fd, MIB, &text) < 0 || holds(buf_slice(&text), EXCLUDED))
@@ -99,6 +101,8 @@ static void exclude_from(const struct toolbox *b, const char *dir)
 		char *slash = strrchr(at, '/');
 
 		if (lstat(git, &st) == 0) {
+			/* A file of this name refers to a directory elsewhere, which is not
+			 * followed. */
 			if (S_ISDIR(st.st_mode))
 				exclude(git);
 			return;

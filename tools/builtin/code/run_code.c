@@ -155,6 +155,7 @@ static int interpreter(const struct builtin_call *c, struct code *code,
 	code->given = language_is_configured(c->box, l, v);
 	if (code->given) {
 		found = command_run_which((*v)[0], env, cmd->cwd, NULL);
+		/* Only a check that it exists: command_start looks the program up itself. */
 		free(found);
 		return found ? 0 : no_interpreter(l, e);
 	}
@@ -175,6 +176,7 @@ static bool option_unknown(const struct command_job *j, const struct command_run
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
+	/* node exits with 9 for an invalid argument (Node.js, process exit codes). */
 	if (!st->exited || st->code != 9)
 		return false;
 	command_output_text(command_run_output(j->run, RUN_STDERR), 0, &text);
@@ -186,6 +188,8 @@ static bool with_less(struct command_job *j, const struct command_run_status *st
 	struct code *code = j->own;
 	char *const *argv = j->cmd.argv;
 
+	/* interpreter() puts the options directly behind the program, so argv[1] is the first of
+	 * them. */
 	if (code->given || code->tried + 1 >= ARRAY_SIZE(ts_options) || !argv[1] ||
 	    strcmp(argv[1], ts_options[code->tried]) != 0 || !option_unknown(j, st))
 		return false;
@@ -364,8 +368,10 @@ static int code_prepare(struct command_job *j, struct code *code, struct slice t
 		judged_words(j, code, text);
 		r = command_judge(c, &j->cmd, e);
 	}
+	/* Only after the verdict: code that is denied leaves no file. */
 	if (r == 0 && !c->dry_run)
 		r = write_code(c->box, code, j->cmd.cwd, text, e);
+	/* The reaper process removes the file if this process is killed. */
 	j->cmd.remove = code->file;
 	if (r == 0) {
 		if (code->file)

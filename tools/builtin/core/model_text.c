@@ -48,6 +48,8 @@ size_t model_text_cut(struct slice text, size_t n)
 {
 	if (n >= text.n)
 		return text.n;
+	/* Bytes 10xxxxxx continue a character (RFC 3629, 3), so the cut moves before its first
+	 * byte. */
 	while (n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
 		n--;
 	return n;
@@ -263,6 +265,7 @@ void model_text_limit(struct buf *out, size_t room)
 	if (n == text.n)
 		return;
 	nl = memrchr(text.p, '\n', n);
+	/* Back to the end of a line, unless a very long line would cost more than half of the text. */
 	if (nl && nl > text.p + n / 2)
 		n = (size_t)(nl - text.p) + 1;
 	out->len = out->pos + n;

@@ -28,6 +28,8 @@ enum approval_answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
 
 static int add_part(struct buf *b, struct slice s)
 {
+	/* With its length: otherwise bytes could move from one part to the next under the same
+	 * signature. */
 	buf_printf(b, "%zu:", s.n);
 	return buf_add_slice(b, s);
 }
@@ -89,6 +91,7 @@ static bool use_once(struct toolbox *b, const struct approval_state *s)
 	bool fresh = true;
 	size_t free_slot = TOOL_ASKS_MAX;
 
+	/* Tools ask from their threads as well as from the loop. */
 	pthread_mutex_lock(&b->lock);
 	for (size_t i = 0; i < TOOL_ASKS_MAX; i++) {
 		if (b->used[i].until <= now)
@@ -96,6 +99,7 @@ static bool use_once(struct toolbox *b, const struct approval_state *s)
 		else if (memcmp(b->used[i].nonce, s->nonce, NONCE_HEX) == 0)
 			fresh = false;
 	}
+	/* Without a free slot the answer could be used again, so it is refused. */
 	fresh &= free_slot < TOOL_ASKS_MAX;
 	if (fresh) {
 		b->used[free_slot].until = s->until;

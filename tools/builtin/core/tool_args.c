@@ -64,6 +64,7 @@ static int string_check(const struct tool_field *f, struct jval v, const char *p
 		return err_field(e, path, CODE, "%s holds half of a surrogate pair", path);
 	if (!(f->flags & TOOL_BYTES) && memchr(text.data, '\0', text.len))
 		return err_field(e, path, CODE, "%s holds NUL", path);
+	/* JSON Schema counts minLength and maxLength in characters, not in bytes. */
 	if (f->min && characters(buf_slice(&text)) < (size_t)f->min)
 		return err_field(e, path, CODE, "%s is %s", path,
 				 buf_len(&text) ? "too short" : "empty");
@@ -99,6 +100,7 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 			       0;
 	if (v.type != J_NUMBER || whole(v, &n) < 0)
 		return err_field(e, path, CODE, "%s must be an integer", path);
+	/* Both are 0 if the field has no range. */
 	if ((f->min || f->max) && (n < f->min || n > f->max))
 		return err_field(e, path, CODE, "%s must be from %lld to %lld", path,
 				 (long long)f->min, (long long)f->max);
@@ -237,6 +239,8 @@ static int object_check(const struct tool_field *fields, const struct tool_field
 		snprintf(path, sizeof(path), "%s%s%.*s", prefix, *prefix ? "." : "",
 			 (int)MIN(key.n, 64), key.p);
 		r = member_check(fields, more, key, el, path, e);
+		/* The iterator is passed as a copy, so only the members after this one are
+		 * searched. */
 		if (r == 0 && comes_again(it, key))
 			r = err_field(e, path, CODE, "%s is given twice", path);
 	}

@@ -31,6 +31,8 @@ static int tool_path_refuse_outside(const char *path, struct err *e)
 /* -EXDEV if the path leaves the root by a link or by "..", -ENOSYS without openat2. */
 static int tool_path_open_beneath(int root, const char *rel, int flags)
 {
+	/* openat2(2): RESOLVE_BENEATH refuses magic links only for now, so the second flag says so
+	 * explicitly. */
 	struct open_how how = {
 		.flags = (unsigned)(flags | O_PATH | O_CLOEXEC),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
@@ -58,6 +60,7 @@ static int real_of(int fd, char **ret)
 	n = readlink(link, real, sizeof(real));
 	if (n < 0)
 		return -errno;
+	/* readlink(2) cuts a longer path without an error. */
 	if ((size_t)n >= sizeof(real))
 		return -ENAMETOOLONG;
 	real[n] = '\0';
@@ -110,6 +113,8 @@ static int open_path(const struct toolbox *b, const char *path, int flags, struc
 	const struct root *root = root_of(b, full, &rest);
 	int fd = root ? tool_path_open_beneath(root->fd, rest, flags) : -EXDEV;
 
+	/* EPERM: seccomp filters of older container runtimes refuse an unknown system call with it,
+	 * not with ENOSYS. */
 	if (fd == -EXDEV || fd == -ENOSYS || fd == -EPERM) {
 		/* Whether the path was inside by its text: only then its errors may be told. */
 		bool named = root && fd != -EXDEV;
@@ -292,6 +297,7 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 		ret->real = TAKE_PTR(real);
 		return 0;
 	}
+	/* The real path has neither dots nor links, so its last component is a name. */
 	tool_path_split(real, &parent, &ret->leaf);
 	ret->real = TAKE_PTR(real);
 	ret->dir = tool_path_resolve(c->box, parent, O_DIRECTORY, &real, e);
@@ -389,6 +395,7 @@ static int make_parents(const struct builtin_call *c, const char *parent, unsign
 	if (fd != -ENOENT)
 		return fd;
 	tool_path_split(parent, &above, &leaf);
+	/* The function recurses for each component, and the stack of a tool's thread is small. */
 	if (is_dots(leaf) || depth > PATH_DEPTH_MAX)
 		return fd;
 	dir = make_parents(c, above, depth + 1, judged, &above_real, e);

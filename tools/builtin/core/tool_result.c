@@ -156,6 +156,8 @@ void tool_fail(struct builtin_call *t, const struct err *e, struct slice extra)
 {
 	struct buf out = { 0 };
 
+	/* A failed tool has a result with isError, which models read. EVENT_ERROR is for errors of
+	 * JSON-RPC. */
 	toolbox_error_put(toolbox_call_of(t), e, extra, &out);
 	toolbox_call_post(toolbox_call_of(t), EVENT_RESULT, &out);
 }

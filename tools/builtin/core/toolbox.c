@@ -253,6 +253,7 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 	b->loop = loop;
 	b->config = *c;
 	*c = (struct toolbox_config){ 0 };
+	/* umask(2) returns the mask only when it sets one, so the old one is restored at once. */
 	b->umask = umask(022);
 	umask(b->umask);
 	choose_id(b);

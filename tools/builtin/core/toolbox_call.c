@@ -67,6 +67,7 @@ static void number_put(struct jw *w, const char *key, double v)
 	char text[40];
 
 	snprintf(text, sizeof(text), "%.17g", v);
+	/* JSON has neither NaN nor infinity (RFC 8259, 6). */
 	if (isfinite(v))
 		jw_raw(w, key, slice_of(text));
 }

@@ -163,6 +163,7 @@ const char *root_below(const char *root, const char *path)
 
 	if (n == 1) /* "/" */
 		return path[0] == '/' ? path + 1 : NULL;
+	/* Whole components must match: /ab is not below /a. */
 	if (strncmp(path, root, n) != 0 || (path[n] != '/' && path[n]))
 		return NULL;
 	return path[n] ? path + n + 1 : path + n;
@@ -208,6 +209,7 @@ static int root_add(struct toolbox *b, const char *path, struct err *e)
 static int cwd_set(struct toolbox *b, struct err *e)
 {
 	const char *rest, *want = b->config.cwd ? b->config.cwd : b->config.roots[0];
+	/* root_of compares texts, so the path must have no links and no dots. */
 	char *real = want[0] == '/' ? realpath(want, NULL) : NULL;
 
 	free(b->config.cwd);
@@ -277,6 +279,7 @@ static bool count_call(struct toolbox *b, const struct builtin_tool *t, int64_t 
 {
 	size_t i = 0;
 
+	/* There is one counter for each tool, in the order of tool_at. */
 	while (tool_at(i) != t)
 		i++;
 	if (most >= 0 && b->called[i] >= most)
@@ -297,6 +300,8 @@ bool toolbox_policy_pass(struct toolbox_call *c)
 	c->result_max = limits.max_result_bytes;
 	if (policy_tool(b->policy, t->category, t->name, NULL, &e) == POLICY_ASK && !ask_first(c))
 		return false;
+	/* After the question: a call that needed approval comes again with the answer, and counts
+	 * once. */
 	if (!count_call(b, t, limits.max_calls)) {
 		err_set(&e, -EDQUOT, 0, "MAX_CALLS",
 			"%s was called %lld times, as often as it may be", t->name,

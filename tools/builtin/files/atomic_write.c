@@ -45,6 +45,8 @@ int atomic_write_check(const struct tool_path_entry *at, const char *path, struc
 
 bool atomic_write_same(const struct stat *a, const struct stat *b)
 {
+	/* The change time counts too: a program can set the modification time back, but not the
+	 * change time (utimensat(2)). */
 	return a->st_nlink && b->st_nlink && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
 	       a->st_size == b->st_size && time_ns(&a->st_mtim) == time_ns(&b->st_mtim) &&
 	       time_ns(&a->st_ctim) == time_ns(&b->st_ctim);
@@ -61,6 +63,8 @@ void atomic_write_date(int fd, const struct stat *old)
 	if (!old->st_nlink || fstat(fd, &now) < 0)
 		return;
 	behind = (int64_t)(time_ns(&old->st_mtim) - time_ns(&now.st_mtim));
+	/* More than a tick ahead: the old time was set by hand, or the clock was set back. The new
+	 * version keeps its real time then. */
 	if (behind < 0 || behind > STORE_TICK_NS)
 		return;
 	if (++times[1].tv_nsec == 1000000000L) {
@@ -98,11 +102,14 @@ static int write_new(int dir, struct slice bytes, mode_t mode, const struct stat
 	if (fd >= 0) {
 		*tmp = '\0';
 	} else {
+		/* 0600 until the content is complete: no other user reads it before fchmod below. */
 		fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return -errno;
 	}
 	r = file_write_all(fd, bytes.p, bytes.n);
+	/* Only root can give a file to another user (chown(2)). For any other writer the new file
+	 * is the writer's own. */
 	if (r == 0 && old->st_nlink && geteuid() == 0 && fchown(fd, old->st_uid, old->st_gid) < 0)
 		r = -errno;
 	/* After fchown, which clears set-user-ID and set-group-ID bits (chown(2)). */
@@ -125,6 +132,8 @@ static int atomic_write_put(int fd, int dir, char *tmp, const char *temporary, c
 	if (!*tmp && exclusive)
 		return give_name(fd, dir, leaf);
 	if (!*tmp) {
+		/* linkat(2) cannot replace a name, so the inode gets a temporary one, which
+		 * rename(2) can move. */
 		r = give_name(fd, dir, temporary);
 		if (r < 0)
 			return r;
@@ -134,6 +143,8 @@ static int atomic_write_put(int fd, int dir, char *tmp, const char *temporary, c
 		r = linkat(dir, tmp, dir, leaf, 0) < 0 ? -errno : 0;
 	else
 		r = renameat(dir, tmp, dir, leaf) < 0 ? -errno : 0;
+	/* A rename has consumed the temporary name. After a link it still exists, and the caller
+	 * removes it. */
 	if (r == 0 && !exclusive)
 		*tmp = '\0';
 	return r;
@@ -196,6 +207,7 @@ int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at,
 		return -ESTALE;
 	}
 	r = atomic_write_store(at, bytes, mode, s, old, ret);
+	/* The name was free at the check: another program created the file before link(2). */
 	if (r == -EEXIST && !s->exclusive) {
 		err_field(e, "path", "ESTALE", "%.120s was made while it was written", path);
 		return -ESTALE;

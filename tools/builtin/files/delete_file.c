@@ -145,6 +145,7 @@ static int directory_make(struct builtin_call *c, const char *path, struct err *
 	if (r < 0 || c->dry_run)
 		return r;
 	if (mkdirat(at.dir, at.leaf, mode ? mode : 0777) < 0)
+		/* Another call made it since the look-up above. */
 		return errno == EEXIST && recursive ? 1 : tool_errno(e, errno, "cannot make", path);
 	/* exactly these, without the umask */
 	if (mode && fchmodat(at.dir, at.leaf, mode, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOTSUP)

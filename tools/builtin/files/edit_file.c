@@ -184,6 +184,8 @@ static int edit(struct builtin_call *c, const char *path, struct edit *ed, bool 
 
 	if (r < 0)
 		return r;
+	/* Before the file is read: of two parallel edits the second must find the result of the
+	 * first. */
 	r = write_lock_take(c, &at.dir, 1, &g, e);
 	if (r == 0)
 		r = atomic_write_check(&at, path, &old, e);

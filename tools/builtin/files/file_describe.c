@@ -101,6 +101,7 @@ char *link_target(int dir, const char *name)
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, text, sizeof(text));
 
+	/* readlinkat(2) does not append a NUL. */
 	return n < 0 ? NULL : xstrndup(text, (size_t)n);
 }
 

@@ -37,6 +37,7 @@ static void permissions(mode_t mode, char out[10])
 
 	for (int i = 0; i < 9; i++)
 		out[i] = mode & (0400u >> i) ? bits[i] : '-';
+	/* As ls(1) shows these bits: a capital letter if the execute bit is not set. */
 	if (mode & S_ISUID)
 		out[2] = out[2] == 'x' ? 's' : 'S';
 	if (mode & S_ISGID)
@@ -53,6 +54,7 @@ static void owners_put(struct jw *w, const struct stat *sb)
 	struct group gr, *group = NULL;
 
 	snprintf(number, sizeof(number), "%u", sb->st_uid);
+	/* An error, or an entry larger than the buffer (ERANGE): the number is shown instead. */
 	if (getpwuid_r(sb->st_uid, &pw, room, sizeof(room), &user) != 0)
 		user = NULL;
 	jw_str(w, "owner", user ? user->pw_name : number);
@@ -116,6 +118,7 @@ static void check_exists(struct builtin_call *c)
 	struct err e;
 	int r = stat_path(c, path, &l, &e);
 
+	/* ENOTDIR: a component of the path is a file, so nothing can have this name. */
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR) {
 		tool_fail(c, &e, SLICE_NONE);
 		return;
@@ -190,6 +193,7 @@ static void get_size(struct builtin_call *c)
 	recursive &= r == 0 && S_ISDIR(l.sb.st_mode);
 	if (recursive)
 		r = size_sum_of(c, &l, path, &sum, &e);
+	/* Out of time: the sum until then is the result, marked as partial. */
 	if (r < 0 && r != -ECANCELED) {
 		tool_fail(c, &e, SLICE_NONE);
 	} else {

@@ -117,6 +117,8 @@ static size_t common(struct pairs *p, struct slice line, uint32_t number)
 	for (size_t i = 0; i + 1 < line.n; i++) {
 		unsigned k = pair_at(line, i);
 
+		/* Reset at first use: clearing all counters for each line of the file would be
+		 * slow. */
 		if (p->seen[k] != number)
 			p->left[k] = p->want[k];
 		p->seen[k] = number;
@@ -137,6 +139,8 @@ static struct nearest_place line_alike(struct pairs *p, const struct text_lines 
 	if (memmem(line.p, line.n, p->wanted.p, p->wanted.n))
 		return (struct nearest_place){ at, 100, true };
 	have = line.n ? MIN(line.n - 1, 2 * want) : 0;
+	/* The Dice coefficient in hundredths. Lines count from 1 here, because 0 marks a counter
+	 * that was never used. */
 	return (struct nearest_place){ at, 200 * common(p, line, (uint32_t)at + 1) / (want + have),
 				       false };
 }
@@ -199,6 +203,7 @@ static void find_line(const struct text_lines *have, struct slice wanted,
 
 	/* In a buffer of its own, since p->line is used again for each line of the file. */
 	p->wanted = dense(wanted, line);
+	/* At the maximum, dense() may have cut the line, and a part of it would match too well. */
 	if (p->wanted.n < NEAREST_LINE_MIN || p->wanted.n == NEAREST_LINE_MAX)
 		return;
 	for (size_t i = 0; i + 1 < p->wanted.n; i++)

@@ -40,6 +40,7 @@ int file_read_part(int fd, int64_t offset, size_t n, struct buf *ret)
 		got = RETRY(pread(fd, ret->data + ret->len, piece, offset));
 		if (got < 0)
 			return -errno;
+		/* The file is shorter than its size said: that is its end, and not an error. */
 		if (!got)
 			return 0;
 		ret->len += (size_t)got;
@@ -146,6 +147,7 @@ static void show_range(const struct file_reading *r, size_t room, struct buf *ou
 	int64_t end;
 
 	if (r->base64)
+		/* base64 makes 4 characters of 3 bytes (RFC 4648, 4). */
 		bytes.n = MIN(bytes.n, room / 4 * 3);
 	else
 		bytes.n = model_text_cut(bytes, room);

@@ -65,6 +65,8 @@ static struct write_lock *guard_of(const int *fds, size_t n)
 	/* Every call locks in this order, so no two calls wait for each other. */
 	qsort(g->dirs, g->n, sizeof(g->dirs[0]), write_lock_compare);
 	for (size_t i = 0; i < g->n; i++)
+		/* Duplicates are adjacent now, and must go: a second descriptor of one directory
+		 * would wait for the lock of the first (flock(2)). */
 		if (!kept || write_lock_compare(&g->dirs[kept - 1], &g->dirs[i]) != 0)
 			g->dirs[kept++] = g->dirs[i];
 	g->n = kept;
@@ -131,6 +133,8 @@ static int keep_out_processes(const struct builtin_call *c, struct dir *d, uint6
 
 	d->fd = openat(d->path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (d->fd >= 0 && r == 0 && flock(d->fd, LOCK_EX | LOCK_NB) < 0) {
+		/* This file system cannot lock. The table of this process and the check before the
+		 * rename remain. */
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			break;
 		nanosleep(&(struct timespec){ .tv_nsec = pause_ms * 1000000L }, NULL);
@@ -160,6 +164,7 @@ struct write_lock *write_lock_release(struct write_lock *g)
 {
 	if (!g)
 		return NULL;
+	/* The reverse order of taking: a thread that is woken below then finds the flock free. */
 	for (size_t i = g->n; i-- > 0;)
 		if (g->dirs[i].fd >= 0) {
 			flock(g->dirs[i].fd, LOCK_UN); /* a child just forked may still have it */
@@ -167,6 +172,7 @@ struct write_lock *write_lock_release(struct write_lock *g)
 		}
 	pthread_mutex_lock(&lock);
 	list_del(&g->link);
+	/* All of them: the waiting calls wait for different directories. */
 	pthread_cond_broadcast(&left);
 	pthread_mutex_unlock(&lock);
 	free(g);

@@ -127,6 +127,7 @@ static void branch_name(struct pr *p)
 		else if (p->branch[n - 1] != '-' && p->branch[n - 1] != '/')
 			p->branch[n++] = '-';
 	}
+	/* Two pull requests may have one title, but a branch must be new. */
 	random_hex(hex, 4);
 	snprintf(p->branch + n, sizeof(p->branch) - n, "%s%s",
 		 isalnum((unsigned char)p->branch[n - 1]) ? "-" : "", hex);
@@ -139,6 +140,7 @@ static bool pr_allowed(struct builtin_call *c, bool draft)
 	_cleanup_(freep) char *title = NULL, *path = NULL;
 	_cleanup_(buf_done) struct buf question = { 0 };
 	struct err e = { 0 };
+	/* The rules for commands decide: openPR does what "git commit" would do. */
 	enum policy_verdict v =
 		policy_argv(toolbox_policy(c->box), (char *const *)(uintptr_t)git, NULL, &e);
 
@@ -146,6 +148,7 @@ static bool pr_allowed(struct builtin_call *c, bool draft)
 		tool_fail(c, &e, SLICE_NONE);
 		return false;
 	}
+	/* A branch needs a human's approval even if the policy allows the command. */
 	if (draft && v == POLICY_ALLOW)
 		return true;
 	title = tool_arg_str(c, "title");

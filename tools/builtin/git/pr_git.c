@@ -44,6 +44,7 @@ static struct slice git_line(struct slice out)
 static int id_take(struct pr *p, struct slice out, char id[PR_ID_MAX])
 {
 	out = git_line(out);
+	/* 40 hex digits of SHA-1, or 64 of SHA-256. */
 	if (out.n < 40 || out.n >= PR_ID_MAX)
 		return err_set(&p->e, -EIO, 0, "GIT_FAILED", "git said what nobody understands");
 	memcpy(id, out.p, out.n);
@@ -104,6 +105,7 @@ static int top_done(struct pr *p, struct slice out, int code)
 
 	if (code || !end)
 		return pr_failed(p, "NOT_A_REPOSITORY", "the directory is in no repository of git");
+	/* Two lines, in the order of the options. */
 	store_note(p, (struct slice){ out.p, (size_t)(end - out.p) });
 	r = p->draft ? objects_take(p) : 0;
 	if (r < 0)
@@ -123,6 +125,8 @@ static void ident_args(struct pr *p _unused_, const char **argv)
 
 static int ident_done(struct pr *p, struct slice out _unused_, int code)
 {
+	/* git has no name for the committer, and commit-tree fails without one: step_start then
+	 * gives one. */
 	p->nameless = code != 0;
 	return 0;
 }
@@ -139,6 +143,7 @@ static void base_args(struct pr *p, const char **argv)
 
 static void read_args(struct pr *p, const char **argv)
 {
+	/* Into the index of this call (GIT_INDEX_FILE), so the repository's own stays unchanged. */
 	ARGS("read-tree", p->head);
 }
 
@@ -154,6 +159,7 @@ static void tree_args(struct pr *p _unused_, const char **argv)
 
 static void commit_args(struct pr *p, const char **argv)
 {
+	/* Unlike "git commit", it moves no branch and runs no hook (git-commit-tree(1)). */
 	ARGS("commit-tree", p->tree, "-p", p->head, "-m", p->title);
 	if (p->body && *p->body)
 		ARGS("-m", p->body);
@@ -161,6 +167,8 @@ static void commit_args(struct pr *p, const char **argv)
 
 static void names_args(struct pr *p, const char **argv)
 {
+	/* -z: a name may have any byte but NUL. --no-renames: the policy judges both names of a
+	 * moved file. */
 	ARGS("diff", "--name-only", "-z", "--no-renames", p->onto, p->commit);
 }
 
@@ -195,6 +203,7 @@ static int names_done(struct pr *p, struct slice out, int code _unused_)
 
 static void diff_args(struct pr *p, const char **argv)
 {
+	/* The patch must not depend on programs, colors and prefixes of the user's configuration. */
 	ARGS("diff", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
 	     "--src-prefix=a/", "--dst-prefix=b/", p->onto, p->commit);
 }
@@ -235,8 +244,10 @@ static void header_put(struct pr *p)
 {
 	struct buf *b = &p->bundle;
 
+	/* Version 2 cannot name an object format, so SHA-256 needs version 3 (gitformat-bundle(5)). */
 	buf_puts(b, strlen(p->commit) > SHA1_HEX ? "# v3 git bundle\n@object-format=sha256\n" :
 						   "# v2 git bundle\n");
+	/* A prerequisite: the receiver must have this commit (gitformat-bundle(5)). */
 	if (p->base)
 		buf_printf(b, "-%s base\n", p->onto);
 	buf_printf(b, "%s refs/heads/%s\n%s HEAD\n\n", p->commit, p->branch, p->commit);
@@ -304,6 +315,7 @@ static void branch_args(struct pr *p, const char **argv)
 	static char ref[sizeof("refs/heads/") + sizeof(p->branch)]; /* read before the loop goes on */
 
 	snprintf(ref, sizeof(ref), "refs/heads/%s", p->branch);
+	/* An old value of zeros: the branch must not exist yet (git-update-ref(1)). */
 	ARGS("update-ref", "--no-deref", ref, p->commit,
 	     strlen(p->commit) > 40 ?
 		     "0000000000000000000000000000000000000000000000000000000000000000" :
@@ -375,6 +387,8 @@ static bool is_gits(const char *variable)
  * index. */
 static char **env_make(const struct pr *p)
 {
+	/* No prompt, no transport, no fetch of objects that a partial clone lacks, no lock for a
+	 * mere refresh (git(1)). */
 	static const char *const fixed[] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",
 					     "GIT_NO_LAZY_FETCH=1",   "GIT_OPTIONAL_LOCKS=0",
 					     "GIT_PAGER=cat",	      "LC_ALL=C" };
@@ -397,6 +411,8 @@ static char **env_make(const struct pr *p)
 
 static int step_start(struct pr *p)
 {
+	/* Hooks and a file system monitor are programs that the repository chooses: they must not
+	 * run. */
 	const char *argv[GIT_ARGS_MAX] = { p->git, "-c", "core.hooksPath=/dev/null", "-c",
 					   "core.fsmonitor=false" };
 	struct command_run_spec spec = { .cwd = p->dir,

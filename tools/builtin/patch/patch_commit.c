@@ -75,6 +75,7 @@ static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
 	while ((slash = strrchr(dir, '/'))) {
 		*slash = '\0';
 		*strrchr(real, '/') = '\0';
+		/* Not empty, a root, or replaced since: the directories above stay, too. */
 		if (!dir_remove(p, dir, real))
 			return;
 	}
@@ -82,6 +83,8 @@ static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
 
 /* --- staging: everything that may fail for lack of space -------------------------------------------------- */
 
+/* git records only whether a file is executable. All other bits come from the old file, or from the
+ * umask. */
 static mode_t mode_wanted(const struct patch_plan *p, const struct patch_node *n)
 {
 	mode_t bits = n->there && S_ISREG(n->sb.st_mode) ? n->sb.st_mode & 07777 :
@@ -95,6 +98,7 @@ static mode_t mode_wanted(const struct patch_plan *p, const struct patch_node *n
 static int stage_link(struct patch_node *n)
 {
 	buf_putc(&n->next, '\0');
+	/* symlink(2) takes a C string: a NUL byte in the target would cut it silently. */
 	if (n->next.failed || strlen(n->next.data) != buf_len(&n->next) - 1)
 		return -EINVAL;
 	n->next.len--;
@@ -112,10 +116,13 @@ static int stage_file(const struct patch_plan *p, struct patch_node *n)
 	r = file_write_all(fd, n->next.data, buf_len(&n->next));
 	if (r < 0)
 		return r;
+	/* Root must keep the owner of the old file. Other users cannot give files away, so their
+	 * refusal is ignored. */
 	if (n->there && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
 	    fchown(fd, n->sb.st_uid, n->sb.st_gid) < 0 && geteuid() == 0)
 		return -errno;
 	atomic_write_date(fd, &n->sb);
+	/* After fchown, which clears the set-user-ID and set-group-ID bits (chown(2)). */
 	return fchmod(fd, mode_wanted(p, n)) < 0 ? -errno : 0;
 }
 
@@ -127,6 +134,8 @@ static int node_make_dir(struct patch_plan *p, struct patch_node *n, struct err 
 	int r = 0;
 
 	dirs_note(p, planned);
+	/* First a dry run: the place is compared with the plan before any directory is created in
+	 * it. */
 	for (int dry = 1; r == 0 && dry >= 0; dry--) {
 		tool_path_entry_done(&n->at);
 		r = tool_path_entry_parents(p->call, n->path, TOOL_PATH_STAT, dry, &n->at, e);
@@ -146,6 +155,7 @@ static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 		return r;
 	random_hex(hex, 8);
 	snprintf(n->staged, sizeof(n->staged), STAGE_PREFIX "%s", hex);
+	/* A removal needs only the name: the exchange moves the old file to it. */
 	if (!n->planned)
 		return 0;
 	r = n->planned_mode == PATCH_SYMLINK ? stage_link(n) : stage_file(p, n);
@@ -154,7 +164,7 @@ static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 
 /* --- exchanging: each by one rename, undone by another ---------------------------------------------------- */
 
-/* True if what was read is still there. */
+/* Returns 0 if what was read is still there. */
 static int node_unchanged(const struct patch_node *n, struct err *e)
 {
 	struct stat now;
@@ -173,6 +183,8 @@ static int patch_node_swap(struct patch_node *n)
 
 	if (renameat2(n->at.dir, n->staged, n->at.dir, n->at.leaf, RENAME_EXCHANGE) == 0)
 		return 0;
+	/* rename(2): EINVAL if the file system does not support the flag, ENOSYS if the kernel does
+	 * not. */
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	snprintf(aside, sizeof(aside), "%s.o", n->staged);
@@ -203,6 +215,8 @@ static int node_exchange(struct patch_node *n, struct err *e)
 		r = patch_node_swap(n);
 		n->swapped = r == 0;
 	} else if (n->planned) {
+		/* The flag closes the gap after the check above. Without it a file that was created
+		 * since then is replaced. */
 		r = renameat2(n->at.dir, n->staged, n->at.dir, n->at.leaf, RENAME_NOREPLACE) < 0 ?
 			    -errno :
 			    0;
@@ -234,6 +248,7 @@ static int each(struct patch_plan *p, struct err *e)
 	for (size_t i = 0; i < p->nnodes && r == 0; i++)
 		if (node_changes(&p->nodes[i]))
 			r = node_stage(p, &p->nodes[i], e);
+	/* The last point where a cancelled call has changed nothing. */
 	if (r == 0 && tool_cancelled(p->call))
 		return tool_errno(e, ECANCELED, "nothing was changed in", "the tree");
 	/* In the order of the patch: a file where a directory was, or the reverse, is not made by one patch. */
@@ -250,6 +265,7 @@ int patch_plan_guard(struct patch_plan *p, struct write_lock **ret, bool *stale,
 	int r;
 
 	for (size_t i = 0; i < p->nnodes; i++)
+		/* Below 0 if the directory does not exist yet: the lock skips it. */
 		dirs[i] = p->nodes[i].at.dir;
 	r = write_lock_take(p->call, dirs, p->nnodes, ret, e);
 	*stale = false;
@@ -260,6 +276,8 @@ int patch_plan_guard(struct patch_plan *p, struct write_lock **ret, bool *stale,
 
 int patch_plan_commit(struct patch_plan *p, struct err *e)
 {
+	/* Everything is staged before the first exchange. After an error the exchanges are undone
+	 * in reverse order, so each undo finds the tree as its exchange left it. */
 	int r = each(p, e);
 
 	for (size_t i = p->nnodes; r < 0 && i-- > 0;)
@@ -272,6 +290,7 @@ int patch_plan_commit(struct patch_plan *p, struct err *e)
 		if (r == 0 && n->taken)
 			dirs_tidy(p, n);
 	}
+	/* Innermost first, because a directory must be empty to be removed. */
 	for (size_t i = p->nmade_dirs; r < 0 && i-- > 0;)
 		dir_remove(p, p->made_dirs[i], p->made_dirs[i]);
 	return r;

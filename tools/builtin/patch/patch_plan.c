@@ -29,6 +29,7 @@ static int patch_node_read_link(struct patch_node *n, struct err *e)
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(n->at.dir, n->at.leaf, target, sizeof(target));
 
+	/* readlinkat(2) cuts a longer target without an error. */
 	if (len < 0 || len >= (ssize_t)sizeof(target))
 		return tool_errno(e, len < 0 ? errno : ENAMETOOLONG, "cannot read", n->path);
 	n->mode = PATCH_SYMLINK;
@@ -41,8 +42,11 @@ static int read_regular(struct patch_node *n, struct err *e)
 		openat(n->at.dir, n->at.leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int r;
 
+	/* From the descriptor: the version compared before the rename must be the one that was
+	 * read. */
 	if (fd < 0 || fstat(fd, &n->sb) < 0)
 		return tool_errno(e, errno, "cannot read", n->path);
+	/* git looks at the execute bit of the owner alone. */
 	n->mode = n->sb.st_mode & S_IXUSR ? PATCH_EXECUTABLE : PATCH_FILE;
 	r = file_read_fd(fd, PATCH_SIDE_MAX, &n->old);
 	return r < 0 ? tool_errno(e, r, "cannot read", n->path) : 0;

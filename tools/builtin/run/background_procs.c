@@ -305,6 +305,7 @@ static void kill_start(struct builtin_call *c)
 		command_run_stop(p->run, STOP_TERM_MS);
 	else
 		command_run_signal(p->run, signo);
+	/* Only these two end the process in any case. After another signal it may continue. */
 	if (signo == SIGKILL || signo == SIGTERM)
 		background_wait_for(c, p, RUN_WAIT_MS);
 	else

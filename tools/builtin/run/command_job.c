@@ -135,6 +135,7 @@ void command_job_run(struct command_job *j)
 	j->cmd.input = buf_len(&j->input) > 0;
 	command_progress_init(&j->progress, toolbox_loop(c->box), c);
 	r = command_start(c, &j->cmd, &events, j, &j->run, &e);
+	/* A result with exit code 127, as from a shell, and not an error of the tool. */
 	if (r == -ENOENT && strcmp(e.reason, "COMMAND_NOT_FOUND") == 0) {
 		unrun(j, 127, e.msg);
 	} else if (r < 0) {

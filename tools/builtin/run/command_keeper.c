@@ -69,6 +69,7 @@ static void keeper_tidy(int sock)
 	for (int fd = 0; fd < KEEPER_SOCK; fd++)
 		dup2(null, fd);
 	close(null);
+	/* dup2 does not copy this flag (dup(2)), and the command must not inherit the socket. */
 	fcntl(KEEPER_SOCK, F_SETFD, FD_CLOEXEC);
 }
 
@@ -106,6 +107,7 @@ static pid_t keeper_start(const struct proc_spec *spec)
 	fds[2] = s.errout;
 	word.pid = s.pid;
 	keeper_send(&word, fds);
+	/* The message carries copies. A pipe that stays open here would hide the end of an output. */
 	for (int i = 0; i < KEEPER_FDS; i++)
 		close(fds[i]);
 	closep(&s.pidfd);
@@ -125,6 +127,8 @@ static bool keeper_reap(struct keeping *k)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		/* An orphan that came to the subreaper: it must be reaped, and its status is not
+		 * reported. */
 		if (pid != k->leader)
 			continue;
 		k->exit = (struct command_keeper_word){ .kind = KEEPER_EXITED,
@@ -148,6 +152,7 @@ static void kill_round(struct keeping *k)
 	if (k->exit.kind == KEEPER_EXITED && !k->leader) {
 		k->exit.left = found > 0 ? (unsigned)found : 0;
 		keeper_send(&k->exit, NULL);
+		/* Marks the report as sent: keeper_main sends it only if no round of killing has. */
 		k->exit.kind = KEEPER_STARTED;
 	}
 }
@@ -173,6 +178,8 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 	int left;
 
 	keeper_tidy(sock);
+	/* Out of the tools' process group: SIGKILL to that group, which cannot be blocked, must
+	 * not end it. */
 	setsid();
 	prctl(PR_SET_NAME, "acpd-keeper");
 	/* Both before keeper_start(): every orphan must come here, and no SIGCHLD may be lost. */
@@ -180,6 +187,7 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 	k.signals = block_signals();
 	k.leader = keeper_start(spec);
 	k.ending = !k.leader;
+	/* Rounds are limited, because a process in an uninterruptible sleep does not die. */
 	while (keeper_reap(&k) && k.rounds < SWEEP_ROUNDS) {
 		struct pollfd p[] = { { k.signals, POLLIN, 0 }, { KEEPER_SOCK, POLLIN, 0 } };
 
@@ -231,6 +239,7 @@ static int first_word(int sock, struct command_keeper_word *word, int fds[KEEPER
 			      .msg_controllen = sizeof(control.space) };
 	ssize_t n;
 
+	/* The flag is set by the call itself, because another thread may fork between two calls. */
 	n = RETRY(recvmsg(sock, &msg, MSG_CMSG_CLOEXEC));
 	if (n != (ssize_t)sizeof(*word))
 		return -EIO;
@@ -254,6 +263,7 @@ static int await_start(struct command_keeper *k, struct err *e)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "EXECUTION_FAILED",
 			       "the process that starts commands has died");
 	if (word.kind == KEEPER_FAILED) {
+		/* spawn_child also starts harnesses and names them in its other reasons. */
 		bool cwd = strcmp(word.reason, "CWD_NOT_ACCESSIBLE") == 0;
 
 		return err_set(e, word.code, RPC_INTERNAL_ERROR,
@@ -278,6 +288,7 @@ int command_keeper_start(const struct proc_spec *spec, const char *remove,
 	if (ret->pid == 0)
 		keeper_main(spec, remove, sv[1]);
 	r = ret->pid < 0 ? -errno : 0;
+	/* Before the wait: with this end open, the death of the keeper would not end the socket. */
 	close(sv[1]);
 	if (r < 0)
 		err_set(e, r, RPC_INTERNAL_ERROR, "EXECUTION_FAILED", "fork: %s", strerror(-r));
@@ -285,6 +296,7 @@ int command_keeper_start(const struct proc_spec *spec, const char *remove,
 		r = await_start(ret, e);
 	if (r < 0)
 		close(ret->sock);
+	/* The keeper exits on its own, because it has no child to wait for. */
 	if (r < 0 && ret->pid > 0)
 		waitpid(ret->pid, NULL, 0);
 	return r;

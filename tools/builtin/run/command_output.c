@@ -48,6 +48,7 @@ static void command_output_put(struct command_output *o, struct slice s)
 	memcpy(o->data + to, s.p, first);
 	memcpy(o->data, s.p + first, s.n - first);
 	o->len += s.n;
+	/* The new bytes overwrote the oldest ones, so the start moves behind them. */
 	if (o->len > o->cap) {
 		o->at = (o->at + o->len - o->cap) % o->cap;
 		o->len = o->cap;
@@ -166,6 +167,8 @@ uint64_t command_output_piece(const struct command_output *o, uint64_t from, siz
 		s = slice_after(s, cut);
 		from += cut;
 	}
+	/* More output follows, so the next piece can have the character whole. The very end has no
+	 * next piece. */
 	if (from + s.n < o->total)
 		s.n = command_output_whole(s);
 	buf_add_slice(ret, s);

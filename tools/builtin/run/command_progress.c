@@ -29,6 +29,7 @@ static void command_progress_notify(struct command_progress *p, struct command_o
 	p->told += (double)(o->total - (rest.n - n));
 	tool_progress(p->call, p->told, 0, (struct slice){ rest.p, n });
 	command_output_done(o);
+	/* The beginning of a character, at most 3 bytes, waits for its other bytes. */
 	command_output_add(o, slice_after(rest, n));
 }
 

@@ -83,6 +83,8 @@ static void check_done(struct command_run *r)
 		return;
 	r->done = true;
 	loop_timer_cancel(&r->kill_timer);
+	/* From the loop, because the owner frees the run in on_exit, and the callers of this
+	 * function still use it. */
 	loop_defer(r->host->loop, &r->exit_task, command_run_report, r);
 }
 
@@ -227,6 +229,8 @@ static void flush_input(struct command_run *r)
 		buf_consume(&r->in_buf, (size_t)n);
 	}
 	buf_trim(&r->in_buf, CHILD_READ_BYTES);
+	/* Without input, EPOLLOUT must be off: an empty pipe is always writable, and the loop would
+	 * spin. */
 	if (!buf_len(&r->in_buf) && r->input_over)
 		command_run_close_io(r, &r->in);
 	else
@@ -269,6 +273,7 @@ static char *executable(const char *cwd, struct slice dir, const char *program)
 		buf_printf(&b, "%s/", cwd);
 	buf_printf(&b, "%.*s%s%s", (int)dir.n, dir.p, dir.n ? "/" : "", program);
 	buf_putc(&b, '\0');
+	/* A directory can have the execute bit, too, so only a regular file counts. */
 	if (b.failed || stat(b.data, &st) < 0 || !S_ISREG(st.st_mode) || access(b.data, X_OK) < 0)
 		return NULL;
 	return xstrdup(b.data);
@@ -383,6 +388,7 @@ struct command_run_host *command_run_host_free(struct command_run_host *h)
 {
 	if (!h)
 		return NULL;
+	/* All are notified before the first one is awaited, so they end at the same time. */
 	list_each(r, &h->runs, struct command_run, link)
 		if (r->words.fd >= 0)
 			command_keeper_signal(r->words.fd, SIGKILL);

@@ -193,6 +193,7 @@ int command_judge(struct builtin_call *c, const struct command_spec *cmd, struct
 	_cleanup_(buf_done) struct buf json = { 0 };
 	enum policy_verdict v = verdict(c, cmd, e);
 
+	/* A dry run starts nothing, so no human is asked. */
 	if (v == POLICY_ALLOW || (v == POLICY_ASK && c->dry_run))
 		return 0;
 	if (v == POLICY_DENY)
@@ -276,6 +277,7 @@ int command_start(struct builtin_call *c, const struct command_spec *cmd,
 		argv[2] = cmd->shell;
 	} else {
 		memcpy(argv, cmd->argv, strv_len(cmd->argv) * sizeof(*argv));
+		/* By the PATH that the command itself will have. */
 		program = command_run_which(cmd->argv[0], env, cmd->cwd, e);
 		if (!program)
 			return -ENOENT;

@@ -26,12 +26,15 @@ static size_t sequence(const char *p, const char *end)
 	if (*p != 0x1b || end - p < 2)
 		return 0;
 	if (p[1] == '[') {
+		/* ECMA-48, 5.4: parameter and intermediate bytes, then one final byte. */
 		while (at < end && (unsigned char)*at >= 0x20 && (unsigned char)*at < 0x40)
 			at++;
 		return (size_t)(MIN(at + 1, end) - p);
 	}
 	if (p[1] != ']')
 		return 2;
+	/* Ended by BEL or ESC. A line end ends it, too, so an incomplete one does not hide the
+	 * output after it. */
 	while (at < end && *at != '\a' && *at != 0x1b && *at != '\n')
 		at++;
 	if (at < end && *at == 0x1b)
@@ -53,6 +56,8 @@ void model_text_clean(struct buf *out, struct slice text)
 		if (p == end)
 			break;
 		n = sequence(p, end);
+		/* A progress bar returns to the start of its line: each of its states becomes a
+		 * line. */
 		if (*p == '\r' && (p + 1 == end || p[1] != '\n'))
 			buf_putc(out, '\n');
 		p += n ? n : 1;
@@ -154,6 +159,7 @@ static void put_ends(struct buf *out, const struct command_output *o, const char
 	tail = slice_after(tail, tail_at);
 	tail_at = o->total - tail.n;
 	model_text_clean(out, head);
+	/* Otherwise the two ends meet, and nothing is left out. */
 	if (tail_at > head.n)
 		put_marker(out, o, head.n, tail_at, name, pid);
 	model_text_clean(out, tail);

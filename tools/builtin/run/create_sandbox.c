@@ -39,6 +39,7 @@ static struct variables *variables_of(struct toolbox *b)
 /* A later value replaces an earlier one. Owns given. */
 static int variable_set(struct variables *vars, char *given, const char *field, struct err *e)
 {
+	/* With the "=", so that A does not match AB. */
 	size_t name = strcspn(given, "=") + 1, i = 0;
 
 	while (i < vars->n && strncmp(vars->v[i], given, name) != 0)

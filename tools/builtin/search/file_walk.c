@@ -47,6 +47,7 @@ int file_walk_open(int dir, const char *name, struct stat *sb)
 	if (!S_ISREG((sb ? sb : &own)->st_mode))
 		return -EINVAL;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", held);
+	/* Through the held descriptor, so the opened inode is the one that was checked. */
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
@@ -133,6 +134,7 @@ static bool file_walk_leaves_out(const struct file_walk *w, const struct tree_en
 	if (w->ignore &&
 	    (strcmp(e->leaf, ".git") == 0 || ignore_match(w->ignore, e->whole + w->top, is_dir)))
 		return true;
+	/* With `denied` the caller judges every entry itself. */
 	return !w->o->denied && tool_path_judge(w->call, e->whole,
 						is_dir ? TOOL_PATH_STAT : TOOL_PATH_READ, NULL) < 0;
 }

@@ -75,6 +75,7 @@ static int globs_expand(struct globs *g, const char *pattern, unsigned braces)
 		return -EINVAL;
 	if (braces == TOOL_GLOB_BRACES_MAX)
 		return -E2BIG;
+	/* Up to the closing brace itself: the last alternative may be empty, as in "{a,}". */
 	for (const char *p = open + 1; p <= close;) {
 		const char *end = alternative(p, close);
 		_cleanup_(buf_done) struct buf one = { 0 };

@@ -32,6 +32,7 @@ static struct slice line_at(struct slice text, size_t at)
 	const char *nl = memchr(text.p + at, '\n', text.n - at);
 	size_t end = nl ? (size_t)(nl - text.p) : text.n;
 
+	/* CR LF ends a line, too: a pattern with $ must match before the CR. */
 	if (end > at && text.p[end - 1] == '\r')
 		end--;
 	return (struct slice){ text.p + at, end - at };
@@ -87,6 +88,7 @@ static void before_put(struct grep *g, struct slice text, size_t at)
 		starts[n++] = at;
 	}
 	jw_arr(&g->w, "before");
+	/* Collected backwards, so written from the end. */
 	while (n > 0)
 		jw_slice(&g->w, NULL, shown(line_at(text, starts[--n])));
 	jw_end_arr(&g->w);
@@ -144,9 +146,12 @@ static int search_text(struct grep *g, const char *path, struct slice text)
 		g->costly |= found == REGEX_COSTLY;
 		if (found != REGEX_YES)
 			continue;
+		/* Checked at a match and not before it, so "truncated" means that there is one
+		 * more. */
 		if (!g->left)
 			return FULL;
 		g->left--;
+		/* Counts the file once, at its first match. */
 		g->with += left-- == g->per_file;
 		hit_put(g, path, text, &h);
 	}
@@ -184,6 +189,7 @@ static int grep_visit(void *ctx, const struct tree_entry *e)
 	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
 		return 0;
 	fd = file_walk_open(e->dir, e->leaf, &sb);
+	/* A file that is deleted or not readable is not an error of the search. */
 	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
 }
 

@@ -161,6 +161,7 @@ static void cursor_put(struct list_page *l)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
+	/* A path need not be UTF-8, but the text of a cursor must be. */
 	base64_encode((struct slice){ l->last.data, l->last.len - 1 }, &text);
 	jw_slice(&l->w, "nextCursor", buf_slice(&text));
 }

@@ -21,6 +21,7 @@ static void list_text_put_name(struct buf *out, struct slice object, const char 
 /* Call it after each element. False: it did not fit, and was removed again. */
 static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t room)
 {
+	/* The first element stays even if it is too long, so the text is never empty. */
 	if (buf_len(out) <= room || !shown)
 		return true;
 	out->len = out->pos + before;

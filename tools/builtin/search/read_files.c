@@ -72,6 +72,7 @@ static int read_files_visit(void *ctx, const struct tree_entry *e)
 		return 0;
 	}
 	fd = file_walk_open(e->dir, e->leaf, &sb);
+	/* Deleted since, or not readable: it counts as matched and as omitted. */
 	if (fd < 0)
 		return 0;
 	/* After an error the file is given with what was read, and truncated. */

@@ -51,6 +51,7 @@ struct regex *regex_new(struct slice pattern, bool literal, bool ignore_case, st
 	pcre2_code *code;
 
 	options |= ignore_case ? PCRE2_CASELESS : 0;
+	/* pcre2api(3): PCRE2_LITERAL is an error together with most other options. */
 	options |= literal ? PCRE2_LITERAL : PCRE2_NEVER_BACKSLASH_C;
 	/* \w of JavaScript is ASCII, as it is without PCRE2_UCP */
 	code = compile(pattern, options, e);

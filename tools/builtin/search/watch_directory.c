@@ -106,6 +106,7 @@ static void watch_on_write(struct directory_watch *s, const char *name)
 			s->writes[i].due = due;
 			return;
 		}
+	/* Reports the oldest write early, so the list of pending writes has a limit. */
 	if (s->nwrites == TOOL_WATCH_EVENTS_MAX)
 		write_flush(s, 0);
 	*GROW(s->writes, s->nwrites) = (struct pending){ xstrdup(name), due };
@@ -123,6 +124,8 @@ static void watch_on_made(struct directory_watch *s, const char *name, bool is_d
 	if (s->told == s->most || watched_dirs_was_found(&s->dirs, name))
 		return;
 	watch_emit(s, "create", name, NULL);
+	/* Names that were made in it before its watch have no event, so the new directory is
+	 * walked. */
 	if (is_dir)
 		watched_dirs_add(&s->dirs, name, watch_on_found, s);
 }
@@ -153,6 +156,7 @@ static void on_moved_to(struct directory_watch *s, const struct inotify_event *e
 {
 	_cleanup_(freep) char *old = NULL;
 
+	/* The name comes from outside of the watched directories: for the caller it is new. */
 	if (!s->moved || s->cookie != ev->cookie) {
 		moved_out(s);
 		watch_on_made(s, name, ev->mask & IN_ISDIR);
@@ -209,8 +213,11 @@ static void watch_on_event(struct directory_watch *s, const struct inotify_event
 		on_overflow(s);
 		return;
 	}
+	/* The two events of a rename are usually adjacent (inotify(7)), so after any other event
+	 * the second one is not expected. */
 	if (s->moved && !(ev->mask & IN_MOVED_TO))
 		moved_out(s);
+	/* A late event of a watch that was removed. */
 	if (!dir)
 		return;
 	if (!ev->len || ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) {
@@ -224,6 +231,8 @@ static void watch_on_event(struct directory_watch *s, const struct inotify_event
 /* False: there is nothing to read. */
 static bool watch_read_events(struct directory_watch *s)
 {
+	/* read(2) fails with EINVAL if the next event does not fit; one needs at most its header
+	 * and NAME_MAX + 1 bytes (inotify(7)). */
 	char room[16 * KIB] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n = read(s->dirs.fd, room, sizeof(room));
 
@@ -256,6 +265,7 @@ static void look_at_root(struct directory_watch *s)
 /* Reads events that came in time but were not read yet. */
 static void read_rest(struct directory_watch *s)
 {
+	/* Limited, because a busy directory may create events as fast as they are read. */
 	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)
 		if (!watch_read_events(s))
 			break;

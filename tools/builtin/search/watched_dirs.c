@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <sys/inotify.h>
 
+/* IN_ONLYDIR: a name that became a file meanwhile is refused. IN_EXCL_UNLINK: no events of files
+ * that are deleted and still open (inotify(7)). */
 #define MASK                                                                                       \
 	(IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |        \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
@@ -40,6 +42,7 @@ static int watched_dirs_find(const struct watched_dirs *w, int wd)
 	return -1;
 }
 
+/* The kernel returns the same descriptor for the same inode (inotify_add_watch(2)). */
 static void watched_dirs_remember(struct watched_dirs *w, int wd, const char *path)
 {
 	int at = watched_dirs_find(w, wd);
@@ -56,6 +59,7 @@ static int watch_fd(struct watched_dirs *w, int dir, const char *path)
 	char link[40];
 	int wd;
 
+	/* The kernel's error for its own limit of watches, so both limits become WATCH_LIMIT. */
 	if (w->n >= TOOL_WATCH_DIRS_MAX)
 		return -ENOSPC;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
@@ -98,6 +102,8 @@ static int watched_dirs_visit(void *ctx, const struct tree_entry *e)
 	if (r->only && strlen(e->path) < strlen(r->only))
 		return 0;
 	fd = openat(e->dir, e->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	/* A directory that has been deleted since is not an error: the watch of its parent reports
+	 * that. */
 	code = fd < 0 ? 0 : watch_fd(r->w, fd, e->path);
 	if (code == -ENOSPC) {
 		r->error = code;
@@ -127,6 +133,7 @@ int watched_dirs_open(struct watched_dirs *w, struct err *e)
 	if (code == -ENOSPC)
 		return err_set(e, code, 0, "WATCH_LIMIT",
 			       "there are more directories than can be watched (after %zu)", w->n);
+	/* A cancelled call is not an error here: watch_until ends at once. */
 	if (code < 0 && code != -ECANCELED)
 		return tool_errno(e, code, "cannot watch", tool_path_shown(w->call, w->start.real));
 	return 0;
@@ -156,12 +163,15 @@ static bool watched_dirs_is_below(const char *path, const char *dir)
 
 void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 {
+	/* Backwards, because drop_at moves the last entry into the gap. */
 	for (size_t i = w->n; i-- > 0;) {
 		char *moved;
 
 		if (!watched_dirs_is_below(w->v[i].path, from))
 			continue;
 		if (!to) {
+			/* The kernel then sends IN_IGNORED for a number that is not in the table
+			 * any more, and the event is dropped. */
 			inotify_rm_watch(w->fd, w->v[i].wd);
 			drop_at(w, i);
 			continue;

@@ -126,6 +126,8 @@ static void shard_read_report(struct shard *s)
 	struct test_report report;
 	struct stat st;
 
+	/* Both times are whole seconds, so a report of the second in which the run started counts
+	 * as new. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mtime < t->began ||
 	    file_read_fd(fd, TEST_JUNIT_MAX, &xml) < 0)
 		return;
@@ -308,6 +310,7 @@ static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struc
 	s->cmd.keep = 0;
 	if (r < 0)
 		return r;
+	/* A limit in the call replaces that of the target. */
 	if (t->target.timeout_ms >= 0 && jobj_get(t->call->args, "timeoutMs").type <= J_NULL &&
 	    jobj_get(t->call->args, "timeoutSeconds").type <= J_NULL)
 		s->cmd.timeout_ms = (uint64_t)t->target.timeout_ms;
@@ -417,6 +420,7 @@ void testrun_cancel(struct builtin_call *c, bool timed_out)
 
 		if (!r || t->shards[i].ended)
 			continue;
+		/* A timeout leaves time for a last output. A client that has gone reads none. */
 		if (timed_out)
 			command_run_stop(r, TOOL_KILL_MS);
 		else

@@ -19,6 +19,7 @@ void test_report_said(struct test_report *r, struct slice line)
 
 void test_cargo_failed(struct test_report *r, struct slice name)
 {
+	/* No space to wait for its reason: it is reported without one. */
 	if (buf_len(&r->failed) + name.n >= WAITING_MAX) {
 		test_report_add(
 			r, &(struct test_case){ .name = name, .status = TEST_FAILED, .ms = -1 });
@@ -50,6 +51,7 @@ static void cargo_give(struct test_report *r, struct slice name, struct slice me
 	struct test_case c = { .name = name, .message = message, .status = TEST_FAILED, .ms = -1 };
 	size_t n = name.n + 1, at = (size_t)(name.p - r->failed.data);
 
+	/* First, because the name lies in the list from which it is removed below. */
 	test_report_add(r, &c);
 	memmove(r->failed.data + at, r->failed.data + at + n, buf_len(&r->failed) - at - n);
 	r->failed.len -= n;

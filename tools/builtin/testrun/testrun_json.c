@@ -21,6 +21,7 @@ static void test_json_put_file(struct buf *b, struct jval name, const char *dir)
 
 	test_json_put(&path, name);
 	s = buf_slice(&path);
+	/* dir may also be the beginning of another name, as /a is of /ab. */
 	if (s.n && slice_skip(&s, dir) && !slice_skip(&s, "/"))
 		s = buf_slice(&path);
 	buf_add_slice(b, s);
@@ -59,6 +60,7 @@ static void add_test(struct test_report *r, struct slice file, struct slice test
 	buf_add_slice(&suite, file);
 	test_json_put_all(&suite, jobj_get(test, "ancestorTitles"), " > ", TEST_NAME_MAX);
 	test_json_put(&name, jobj_get(test, "title"));
+	/* Other states, such as pending, todo and skipped, mean that the test was not run. */
 	c.status = jstr_is(status, "passed") ? TEST_PASSED :
 		   jstr_is(status, "failed") ? TEST_FAILED :
 					       TEST_SKIPPED;

@@ -124,6 +124,7 @@ static bool xml_next(struct xml *x, struct xml_piece *ret)
 
 static void xml_put_utf8(struct buf *b, unsigned long u)
 {
+	/* The ranges of RFC 3629, 3. */
 	if (u < 0x80) {
 		buf_putc(b, (char)u);
 		return;
@@ -150,6 +151,7 @@ static bool xml_put_reference(struct buf *b, struct slice s)
 	unsigned long u;
 	char *end;
 
+	/* strtoul would also accept blanks and a sign before the digits. */
 	if ((!hex && !slice_skip(&s, "#")) || !s.n || s.n >= sizeof(digits) ||
 	    !isxdigit((unsigned char)s.p[0]))
 		return false;
@@ -173,6 +175,8 @@ static void xml_decode(struct buf *b, struct slice s, size_t max)
 	};
 
 	for (size_t i = 0; i < s.n && buf_len(b) < max; i++) {
+		/* No known reference is longer, so a lone "&" is not searched to the end of the
+		 * text. */
 		const char *semi = s.p[i] == '&' ? memchr(s.p + i, ';', MIN(s.n - i, 12u)) : NULL;
 		struct slice name = { s.p + i + 1, semi ? (size_t)(semi - s.p) - i - 1 : 0 };
 		size_t k = 0;
@@ -231,6 +235,7 @@ static double seconds(struct slice s)
 		return -1;
 	memcpy(text, s.p, s.n);
 	v = strtod(text, &end);
+	/* In this form the test refuses NaN, too. */
 	return *end || !(v >= 0 && v < 1e9) ? -1 : v * 1000;
 }
 

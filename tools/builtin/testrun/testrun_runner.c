@@ -100,11 +100,16 @@ const struct test_runner *test_runner_of_script(const char *script)
 	const struct test_runner *r;
 	struct slice word;
 
+	/* Only a shell knows what becomes of these, so the runner of such a script is not
+	 * recognized. */
 	if (strpbrk(script, "#`$()<>\\"))
 		return NULL;
+	/* npm appends its arguments to the script, so only the last command gets the options. */
 	for (at = script; (at = strpbrk(at, "&|;\n")); at++)
 		last = at + 1;
 	r = program_of(last);
+	/* A script that already requests a report keeps it, and after "--" an option would be an
+	 * argument. */
 	for (at = last; r && word_next(&at, &word);)
 		if (slice_starts(word, r->taken) || slice_starts(word, "--outputFile") ||
 		    slice_is(word, "--"))

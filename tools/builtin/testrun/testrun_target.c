@@ -63,6 +63,7 @@ static const struct known *find_known(const char *name, const char *dir)
 {
 	bool any = strcmp(name, "auto") == 0;
 
+	/* The first match decides, so the order of the table is the order of preference. */
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (any ? test_target_is_there(&known[i], dir) : strcmp(known[i].name, name) == 0)
 			return &known[i];

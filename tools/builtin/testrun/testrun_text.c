@@ -96,6 +96,7 @@ static void put_output(struct buf *out, struct slice o, size_t all)
 void testrun_text(struct buf *out, struct slice object, size_t room)
 {
 	testrun_text_put_counts(out, object);
+	/* Failed tests come first and have most of the space, because a model acts on them. */
 	put_results(out, object, "failed", "FAILED ", room / 2);
 	put_results(out, object, "skipped", "skipped ", room / 16);
 	put_results(out, object, "passed", "passed ", room / 16);

@@ -61,6 +61,7 @@ static struct jval find_target(struct fitting *f, struct jval ref)
 	struct jval v = { J_OBJECT, f->root };
 	char *rest, *name;
 
+	/* Only references inside the schema itself: nothing is ever fetched. */
 	if (jstr_decode(ref, TOOL_SCHEMA_REF_MAX, &text) < 0 ||
 	    (strcmp(text, "#") != 0 && strncmp(text, "#/", 2) != 0))
 		return (struct jval){ J_NONE, SLICE_NONE };

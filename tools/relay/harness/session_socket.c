@@ -57,6 +57,7 @@ static void socket_client_free(void *ctx)
 	loop_io_close(c->socket->loop, &c->io);
 	buf_done(&c->hello);
 	list_del(&c->link);
+	/* session_socket_drop_silent has already subtracted a client that it dropped. */
 	if (!c->left)
 		c->socket->n--;
 	free(c);
@@ -103,6 +104,7 @@ static void socket_client_begin(struct socket_client *c, size_t line)
 		socket_client_free(c);
 		return;
 	}
+	/* The first messages may have arrived in the same read as the first line. */
 	c->serving = mcp_serve(c->socket->loop, b, c->io.fd, c->io.fd,
 			       (struct slice){ said.p + line + 1, said.n - line - 1 }, &serve_ops,
 			       c);
@@ -205,6 +207,7 @@ struct session_socket *session_socket_new(struct loop *loop, const char *path, u
 				  .fn = session_socket_on_accept,
 				  .ctx = d };
 	r = d->io.fd < 0 ? d->io.fd : sha256_of(slice_of(key), &d->key);
+	/* unix(7): connecting needs write permission, so the session's user must own the socket. */
 	if (r == 0 && uid != geteuid() && chown(path, uid, gid) < 0)
 		r = -errno;
 	if (r == 0)
@@ -230,6 +233,7 @@ struct session_socket *session_socket_free(struct session_socket *d)
 	loop_timer_cancel(&d->again);
 	if (d->io.fd >= 0) {
 		loop_io_close(d->loop, &d->io);
+		/* The name of a socket remains after close(2) (unix(7)). */
 		unlink(d->path);
 	}
 	free_each(d->path, d);

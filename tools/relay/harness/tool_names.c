@@ -30,6 +30,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	uint64_t x = ((const struct tool_name *)a)->id, y = ((const struct tool_name *)b)->id;
 
+	/* A difference of 64 bits does not fit into an int. */
 	return (x > y) - (x < y);
 }
 
@@ -49,6 +50,7 @@ static void tool_name_free(void *p)
 {
 	struct tool_name *t = p;
 
+	/* A tool that keeps its name has one string for both. */
 	if (t->alias != t->tool)
 		free(t->alias);
 	free_each(t->tool, t);

@@ -45,6 +45,7 @@ static void tool_renaming_note(struct tool_renaming *g, struct tool_name *t)
 	struct jw tools = { &g->tools, buf_len(&g->tools) > 0 },
 		  renamed = { &g->renamed, buf_len(&g->renamed) > 0 };
 
+	/* Pages of one list may repeat a tool, which is reported once. */
 	if (t->seen == g->listing)
 		return;
 	t->seen = g->listing;
@@ -59,6 +60,7 @@ static void tool_renaming_omit(struct tool_renaming *g, struct jval name, const 
 {
 	struct jw w = { &g->omitted, buf_len(&g->omitted) > 0 };
 
+	/* The server chooses how many tools are omitted, so the report has a limit. */
 	if (g->nomitted++ >= TOOLS_OMITTED_MAX)
 		return;
 	jw_obj(&w, NULL);
@@ -223,6 +225,7 @@ static void tool_renaming_on_done(void *ctx, struct slice result, struct slice e
 	struct tool_renaming *g = c->g;
 
 	if (result.n) {
+		/* Only with a result: a list that failed must not clear what the last one reported. */
 		if (c->first_page) {
 			g->listing++;
 			buf_reset(&g->tools);

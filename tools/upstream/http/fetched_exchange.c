@@ -101,6 +101,7 @@ static void fetched_exchange_on_data(void *ctx, struct slice bytes)
 	struct fetched_exchange *x = ctx;
 
 	x->ops->data(x->ctx, bytes);
+	/* The owner may have closed the exchange in its callback, and the fetch with it. */
 	if (!x->closed)
 		fetch_taken(x->fetch, bytes.n);
 }
@@ -144,6 +145,7 @@ struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct h
 	x->ops = ops;
 	x->ctx = ctx;
 	fetched_exchange_fetch(x, route, buf_slice(request), &fetch_ops);
+	/* Consumed as by http_exchange_open, and wiped, because its headers may hold secrets. */
 	secret_buf_done(request);
 	if (!x->fetch)
 		loop_defer(loop, &x->task, not_opened, x);

@@ -42,6 +42,7 @@ static int socket_user_open(const struct socket_user *as, int family, int type)
 		error = errno;
 	}
 	socket_user_leave(as);
+	/* socket_user_leave may have changed it. */
 	errno = error;
 	return fd;
 }
@@ -192,6 +193,8 @@ static int open_socket(void *ctx, int family)
 
 	if (fd >= 0) {
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		/* A stream may be silent for long, and a server that has disappeared sends nothing
+		 * at all. */
 		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	}
 	return fd;

@@ -123,6 +123,7 @@ static bool is_type(const struct http_head *head, const char *type)
 	struct slice v;
 	size_t n = strlen(type);
 
+	/* Parameters may follow the type (RFC 9110, 8.3.1). */
 	return http_head_field(head, "content-type", &v) && v.n >= n &&
 	       strncasecmp(v.p, type, n) == 0 && (v.n == n || strchr("; \t", v.p[n]));
 }
@@ -383,6 +384,8 @@ void http_post_send(struct http_post *p)
 
 /* --- DELETE ----------------------------------------------------------------------------------------------- */
 
+/* MCP 2025-11-25, session management: a client that leaves sends DELETE. Every answer to it will
+ * do. */
 static void goodbye_head(void *ctx _unused_, const struct http_head *head _unused_)
 {
 }

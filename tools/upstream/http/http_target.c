@@ -30,6 +30,7 @@ static int http_target_take_authority(struct http_target *t, struct slice text, 
 {
 	struct authority a;
 
+	/* RFC 9110, 4.2.4: a URL of http must not hold user information. */
 	if (text.n && memchr(text.p, '@', text.n))
 		return bad_url(e, "user and password have no place in it");
 	if (!authority_parse(text, 1, &a) || a.host.n > HOST_MAX)
@@ -52,9 +53,11 @@ static int http_target_take_url(struct http_target *t, const char *url, struct e
 		if ((unsigned char)url[i] <= 0x20 || (unsigned char)url[i] >= 0x7f)
 			return bad_url(e, "a byte in it has to be written as %XX");
 	rest = (struct slice){ url + 7 + t->secure, rest.n - 7 - t->secure };
+	/* A fragment is for the client alone and is not sent (RFC 3986, 3.5). */
 	rest.n = strcspn(rest.p, "#");
 	authority = (struct slice){ rest.p, MIN(strcspn(rest.p, "/?"), rest.n) };
 	rest = (struct slice){ rest.p + authority.n, rest.n - authority.n };
+	/* An empty path is sent as "/" (RFC 9112, 3.2.1). */
 	t->path = xalloc(rest.n + 2);
 	snprintf(t->path, rest.n + 2, "%s%.*s", rest.n && rest.p[0] == '/' ? "" : "/", (int)rest.n,
 		 rest.p);
@@ -94,6 +97,7 @@ static int http_target_check_header(const char *line, struct err *e)
 	if (is_reserved(name))
 		return err_field(e, "headers", "HEADER_RESERVED",
 				 "headers: %.*s is set by the client itself", (int)name.n, name.p);
+	/* A CR or LF in a value would begin another header. */
 	for (const char *p = colon; *p; p++)
 		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
 			return err_field(e, "headers", "HEADER_INVALID",

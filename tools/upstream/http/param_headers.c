@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 
+/* Number.MAX_SAFE_INTEGER of JavaScript: above it two integers can be one number there. */
 #define SAFE_INTEGER 9007199254740991
 
 /* One argument: the keys that lead to it, and the header's name. */

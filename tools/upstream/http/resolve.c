@@ -45,6 +45,7 @@ struct resolve {
 static void resolve_look_up(const char *host, const char *port, int flags,
 			    struct resolve_result *ret)
 {
+	/* Without a socket type, getaddrinfo(3) returns each address once for each protocol. */
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
 	struct addrinfo *list = NULL;
 
@@ -116,6 +117,7 @@ static int start_thread(struct resolve *r, const char *host, const char *port,
 	loop_io_set(r->loop, &r->io, EPOLLIN);
 	e = thread_start_sized(&t, RESOLVE_STACK, resolve_thread, q);
 	if (e < 0) {
+		/* The read end stays with the resolve, and resolve_cancel closes it. */
 		close(fds[1]);
 		free_each(q->host, q->port, q);
 		return e;
@@ -166,6 +168,7 @@ static bool is_local(const struct sockaddr_storage *a)
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
 
 	if (a->ss_family == AF_INET)
+		/* All of 127.0.0.0/8 is the loopback (RFC 1122, 3.2.1.3). */
 		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 	return a->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }

@@ -39,6 +39,7 @@ static void take_retry(struct sse *s, struct slice v)
 	for (size_t i = 0; i < v.n; i++) {
 		if (v.p[i] < '0' || v.p[i] > '9')
 			return;
+		/* Limited at each digit, so a long number cannot overflow. */
 		ms = MIN(ms * 10 + (uint64_t)(v.p[i] - '0'), (uint64_t)RETRY_MAX_MS);
 	}
 	if (v.n)

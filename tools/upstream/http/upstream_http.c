@@ -132,6 +132,7 @@ static int cancel(struct mcp_remote *h, uint32_t id)
 
 	if (p)
 		http_post_close(p);
+	/* A modern request is cancelled by the end of its connection alone. */
 	return sent && h->up.legacy;
 }
 
@@ -144,6 +145,7 @@ static int mcp_remote_on_send(void *wire, const struct upstream_rpc_out *out)
 		return -EPIPE;
 	if (out->kind == UPSTREAM_RPC_CANCEL && !cancel(h, out->id))
 		return 0;
+	/* Each post has a connection, so this also limits the descriptors. */
 	if (h->nposts >= MCP_POSTS_MAX)
 		return -E2BIG;
 	p = http_post_new(h, out);
@@ -184,6 +186,7 @@ static void stream_over(struct mcp_remote *h, struct http_post *old)
 	uint64_t ms = MCP_STREAM_RETRY_MS;
 
 	h->stream = NULL;
+	/* MCP, Streamable HTTP: a server without this stream answers GET with 405. */
 	if (old->status >= 400 && old->status < 500) {
 		h->no_stream = old->status !=
 			       404; /* 404: the session; the next request gets it, too */
@@ -192,6 +195,7 @@ static void stream_over(struct mcp_remote *h, struct http_post *old)
 	if (!h->up.legacy)
 		return;
 	p = h->stream = http_post_new(h, NULL);
+	/* The timer sends it, not mcp_remote_flush. */
 	p->waits = false;
 	p->sse.id = old->sse.id;
 	p->sse.retry_ms = old->sse.retry_ms;

@@ -63,6 +63,7 @@ static void digest_request(const char *method, struct slice sent, struct sha256 
 
 	mcp_object_strip(&b, sent, meta);
 	sha256_begin(&s);
+	/* With its NUL, so method and params cannot run into each other. */
 	sha256_add(&s, method, strlen(method) + 1);
 	sha256_add(&s, buf_slice(&b).p, buf_len(&b));
 	sha256_end(&s, ret);
@@ -144,6 +145,7 @@ static struct legacy_call *find_state(struct legacy *l, const struct upstream_ca
 		return NULL;
 	digest_request(c->method, sent, &digest);
 	list_each(lc, &l->calls, struct legacy_call, link) {
+		/* 0 is the key of every call whose caller is not away. */
 		if (!key || lc->key != key || !sha256_equal(&lc->digest, &digest) ||
 		    strcmp(lc->who ? lc->who : "", c->who ? c->who : "") != 0)
 			continue;
@@ -383,6 +385,7 @@ void legacy_questions_resume(struct legacy *l, struct upstream_call *c, struct s
 	}
 	lc->outer = c;
 	c->inner = lc;
+	/* Every request names its client's capabilities, and this one may name others. */
 	remember_caps(lc, params);
 	new_token(lc, params);
 	give_answers(lc, jobj_get(params, "inputResponses").raw);

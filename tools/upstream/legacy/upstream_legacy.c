@@ -230,6 +230,7 @@ static void legacy_call_on_reply(void *ctx, struct slice result, struct slice er
 		r = e = (struct buf){ 0 };
 		return;
 	}
+	/* Before the answer, because its receiver may free the server, and all calls with it. */
 	c->inner = NULL;
 	legacy_call_free(lc);
 	upstream_call_done(c, buf_slice(&r), buf_slice(&e));
@@ -393,6 +394,7 @@ static struct legacy_call *legacy_call_find(struct legacy *l, uint32_t origin,
 			continue;
 		if (found && !same_who(found->who, lc->who))
 			return NULL;
+		/* Of the calls of one caller, only one that it waits for can pass a message on. */
 		if (!found || (!found->outer && lc->outer))
 			found = lc;
 	}
@@ -418,6 +420,7 @@ static void got_log(struct legacy *l, uint32_t origin, const char *method, struc
 {
 	struct legacy_call *lc = legacy_call_find(l, origin, wants_log);
 
+	/* The server has one level for all callers, so each caller's own level is applied here. */
 	if (lc && mcp_severity_of(jobj_get(params, "level")) >= lc->outer->level)
 		legacy_call_notify(lc, method, params);
 }
