@@ -203,6 +203,7 @@ static int nft_read_answer(int fd)
 		return -errno;
 	if (n < (ssize_t)sizeof(answer.h))
 		return -EBADMSG;
+	/* Anything but an error is the description of the table. */
 	if (answer.h.nlmsg_type != NLMSG_ERROR)
 		return 1;
 	if (n < (ssize_t)(sizeof(answer.h) + sizeof(error)))

@@ -104,6 +104,9 @@ void nft_rules_put_end(struct buf *b, const char *table)
 	buf_printf(b, "add table inet %s\ndelete table inet %s\n", table, table);
 }
 
+/* A connection that arrives is marked at its SYN, so that a server in a session can answer. Over lo a session
+ * reaches its allowed addresses; otherwise of 127.0.0.0/8 only 127.0.0.1, and no port below OWN_PORTS or of the
+ * daemon. */
 static const char body[] =
 	" {\n"
 	"	set walled { typeof meta skuid; }\n"
@@ -145,6 +148,7 @@ static void put_element(struct buf *b, const char *verb, const char *table, cons
 	buf_printf(b, "%s element inet %s %s\n", verb, table, element);
 }
 
+/* Deleted and created in one transaction: there is no moment without the rules. */
 void nft_rules_put_table(struct buf *b, const char *table, const struct nft_elements *to)
 {
 	nft_rules_put_end(b, table);

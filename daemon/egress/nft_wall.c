@@ -159,6 +159,8 @@ static void on_nft_wall_ended(void *ctx, const char *why)
 	w->next = (struct nft_elements){ 0 };
 	w->there = w->have.n > 0;
 	w->unsure = false;
+	/* The callbacks can change holds, and others may have changed during the transaction: advance checks
+	 * again. */
 	end_holds(w, HOLD_RUNS, false);
 	advance_soon(w);
 }
@@ -256,6 +258,7 @@ static int check_rule(struct nft_wall *w, const struct nft_hold *self, uid_t uid
 				 "it runs as the daemon's own user, whom no wall may keep in");
 	if (!open && nft_wall_missing(w))
 		return err_field(e, FIELD, "NETWORK_POLICY_UNSUPPORTED", "%s", nft_wall_missing(w));
+	/* Into a list that is dropped: an address is refused before any hold changes. */
 	for (size_t i = 0; r == 0 && i < rule->nways; i++)
 		r = nft_elements_add_way(&ways, uid, &rule->ways[i]);
 	nft_elements_done(&ways);
@@ -277,6 +280,7 @@ static void hold_fill(struct nft_hold *h, const struct nft_rule *rule, nft_held_
 	}
 	h->held = held;
 	h->ctx = ctx;
+	/* Also if a transaction runs with the former rule: its end is then not reported to this hold. */
 	h->state = HOLD_WAITS;
 	advance_soon(h->wall);
 }
@@ -306,6 +310,7 @@ int nft_hold_change(struct nft_hold *h, const struct nft_rule *rule, nft_held_fn
 	return r;
 }
 
+/* The kernel keeps the elements until the next transaction. `held` is not called any more. */
 struct nft_hold *nft_hold_drop(struct nft_hold *h)
 {
 	if (!h)

@@ -28,6 +28,7 @@ static void fetch_call_end(struct fetch *x, enum fetch_end how, const char *why)
 	x->ended = true;
 	x->run = NULL;
 	loop_task_cancel(&x->task);
+	/* Last: the callback can close x, which frees it. */
 	x->ops->end(x->ctx, how, why);
 }
 
@@ -72,6 +73,7 @@ static int on_fetch_data(struct fetch *x, struct slice bytes)
 {
 	if (!x->has_head || !bytes.n || x->untaken + x->owed + bytes.n > FETCH_WINDOW)
 		return -EPROTO;
+	/* Before the callback, which may report them as taken at once, or close x. */
 	x->untaken += bytes.n;
 	x->ops->data(x->ctx, bytes);
 	return 0;
@@ -233,6 +235,7 @@ void fetch_taken(struct fetch *x, size_t n)
 {
 	uint32_t tell;
 
+	/* A caller that counts too much must not widen the window. */
 	n = MIN(n, x->untaken);
 	x->untaken -= n;
 	x->owed += n;
@@ -268,5 +271,6 @@ uint64_t fetch_retry_after(struct slice headers, uint64_t max_ms)
 
 	if (jstr_decode(jobj_get(headers, "retry-after"), 16, &text) == 0)
 		u64_parse(slice_of(text), &secs);
+	/* Limited in seconds first: the product cannot overflow. A date (RFC 9110, section 10.2.3) counts as 0. */
 	return MIN(secs, max_ms / 1000) * 1000;
 }

@@ -144,6 +144,7 @@ static void endpoint_allow(struct allowed *a, const char *method)
 	snprintf(a->text + n, sizeof(a->text) - n, "%s%s", n ? ", " : "", method);
 }
 
+/* A route whose part is not set up does not exist: it gets 404, and never 405. */
 static bool is_served(const struct http_context *ctx, const struct route *r)
 {
 	return (r->fn != post_claim || ctx->claim) && (r->fn != post_agui || ctx->agui);

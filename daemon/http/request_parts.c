@@ -57,6 +57,7 @@ int content_range_parse(struct slice text, struct content_range *ret)
 	if (!slice_skip(&text, "bytes ") || !slice_cut(&text, '/', &range) ||
 	    !u64_parse(text, &ret->total))
 		return -EINVAL;
+	/* For "*": nothing is sent, and the next byte would be behind the last. */
 	ret->first = ret->total;
 	ret->count = 0;
 	if (slice_is(range, "*"))
@@ -73,6 +74,7 @@ int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *cou
 	uint64_t last = UINT64_MAX;
 	struct slice from;
 
+	/* A Range of another form is ignored, and the whole is sent (RFC 9110, section 14.2). */
 	*first = 0;
 	*count = size;
 	if (!slice_skip(&text, "bytes=") || !slice_cut(&text, '-', &from) ||

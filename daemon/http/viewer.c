@@ -69,6 +69,7 @@ const struct viewer_file *viewer_find(const char *path)
 static int open_regular(const char *dir, const char *name, struct stat *st)
 {
 	_cleanup_(freep) char *path = dir && name ? file_join(dir, name) : NULL;
+	/* O_NONBLOCK: a FIFO must not block before its type is checked. */
 	_cleanup_(closep) int fd =
 		path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 
@@ -81,6 +82,8 @@ static int open_regular(const char *dir, const char *name, struct stat *st)
 /* A file that is replaced has another time or size. */
 static void put_etag(struct viewer_open *o, const struct stat *st)
 {
+	/* The compressed form is another representation, so it needs a tag of its own (RFC 9110, section
+	 * 8.8.3). */
 	snprintf(o->etag, sizeof(o->etag), "\"%llx-%llx.%lx%s\"", (unsigned long long)st->st_size,
 		 (unsigned long long)st->st_mtim.tv_sec, (unsigned long)st->st_mtim.tv_nsec,
 		 o->packed ? "-gz" : "");

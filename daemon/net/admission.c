@@ -173,6 +173,7 @@ static int check_kind(int fd, struct err *e)
 
 static int open_token(const struct admission *g, const char *path, bool appeared, struct err *e)
 {
+	/* O_NONBLOCK: a FIFO must not block the open until a writer comes. */
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (appeared ? O_NOFOLLOW : 0);
 	_cleanup_(closep) int fd = open(path, flags);
 	int r = fd < 0 ? -errno : 0;
@@ -209,6 +210,7 @@ int admission_load(struct admission *g, const char *path, struct err *e)
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
+	/* Recorded, so that claim_desk_load does not take this content for a change. */
 	(void)admission_file_changed(g, &token);
 	admission_set_token(g, &token, false);
 	return 0;
@@ -216,6 +218,7 @@ int admission_load(struct admission *g, const char *path, struct err *e)
 
 void admission_set_token(struct admission *g, const struct sha256 *token, bool keep)
 {
+	/* The same token again keeps its connections. */
 	if (g->claimed && !sha256_equal(token, &g->token))
 		end_own(g, "Token replaced");
 	g->token = *token;
@@ -385,6 +388,7 @@ bool admission_origin_ok(const struct admission *g, struct slice origin)
 	return !origin.n || admission_in_list(g->origins, origin);
 }
 
+/* The page was served under this very host. A proxy may add TLS, so either scheme counts. */
 bool admission_origin_own(struct slice origin, struct slice host)
 {
 	return (slice_skip(&origin, "http://") || slice_skip(&origin, "https://")) &&
@@ -405,6 +409,7 @@ static const struct grant *grant_of(const struct admission *g, struct slice toke
 	return sha256_equal(&d, &g->token) ? g->own : minted;
 }
 
+/* The token is in base64url, because a subprotocol cannot contain '/' or '=' (RFC 6455, section 4.1). */
 static const struct grant *grant_of_protocols(const struct admission *g, struct slice protocols)
 {
 	struct slice item;

@@ -27,6 +27,8 @@ enum http_framing body_framing(struct lws *wsi, uint64_t *length)
 	struct slice v;
 
 	*length = 0;
+	/* Both in one request are refused: two parsers may disagree where the body ends (RFC 9112, section
+	 * 6.3). */
 	if (has_coding) {
 		v = header_get(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING, text, sizeof(text));
 		return !has_length && http_coding_is_chunked(v) ? FRAMING_CHUNKED : FRAMING_INVALID;

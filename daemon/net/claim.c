@@ -192,6 +192,7 @@ int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struc
 	struct sha256 token;
 	int r = admission_read(k->admission, path, appeared, &token, e);
 
+	/* An unchanged file must not replace a token that control.sock has set since it was read. */
 	if (r < 0 || (!admission_file_changed(k->admission, &token) && !claim_desk_open(k)))
 		return r;
 	if (claim_desk_open(k)) {

@@ -130,6 +130,7 @@ static int e2b_claim_check_token(const struct claim_ask *a, const struct e2b_met
 		return not_verified(e, "this sandbox has no access token: it was made insecure");
 	if (!sha512_equal(&given, &m->token_hash))
 		return not_verified(e, "X-Access-Token: not the access token of this sandbox");
+	/* After the token: a client without it does not learn whether the id is right. */
 	if (a->claim.sandbox_id && strcmp(a->claim.sandbox_id, m->instance) != 0)
 		return not_verified(e, "sandboxId: the metadata service names another");
 	return 0;
@@ -149,6 +150,7 @@ static void e2b_claim_judge(struct claim_ask *a, const struct e2b_metadata *m)
 {
 	if (check_instance(m, &a->e) < 0)
 		return;
+	/* Only a refused token is a guess, and uses the bucket. A claim that fails later is not. */
 	if (e2b_claim_check_token(a, m, &a->e) == 0)
 		(void)take_claim(a, m, &a->e);
 	else
@@ -295,6 +297,7 @@ void e2b_claim_ask(void *ctx, const struct http_request *rq, struct http_reply *
 	a->body.max = CLAIM_BODY_MAX;
 	a->token = xstrndup(rq->access_token.p, rq->access_token.n);
 	k->open++;
+	/* Any client can call this route: a slow body must not hold one of its few places. */
 	loop_timer_set(k->loop, &a->late, CLAIM_BODY_MS, on_body_late, a);
 	ret->sink = &a->base;
 }

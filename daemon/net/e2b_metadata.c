@@ -48,6 +48,7 @@ static const struct jfield metadata_fields[] = {
 
 /* --- where it is ------------------------------------------------------------------------------------------ */
 
+/* 0xa9fe is 169.254. */
 static bool is_near(const struct sockaddr *a)
 {
 	return address_is_loopback(a) ||
@@ -142,6 +143,7 @@ static void ask_metadata(struct e2b_query *q)
 	_cleanup_(freep) char *token = xstrndup(q->body.data + q->body.pos, buf_len(&q->body));
 	struct buf request = { 0 };
 
+	/* The token becomes a header: NUL or a line end in it would change the request. */
 	if (!*token || strlen(token) != buf_len(&q->body) || strlen(token) > SERVICE_TOKEN_MAX ||
 	    !header_value_ok(token)) {
 		fail_query(q, "its token is none");

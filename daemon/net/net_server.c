@@ -110,6 +110,7 @@ static int net_server_open_context(struct net_server *n, const struct net_config
 	n->pong_ms = 1000 * cfg->ping_timeout;
 	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
 	info.protocols = protocols;
+	/* lws changes to these; -1 keeps the daemon's own. */
 	info.gid = info.uid = (gid_t)-1;
 	info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
 		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME;

@@ -73,6 +73,8 @@ void socket_wait_called(struct net_server *n, enum lws_callback_reasons reason, 
 	/* Debian 13's tells of each change of its own set of sockets */
 	if (reason >= LWS_CALLBACK_ADD_POLL_FD && reason <= LWS_CALLBACK_UNLOCK_POLL)
 		return;
+	/* A callback that is not about a message, or whose answer closes the connection, leaves lws with work
+	 * of its own: serve_one then requests passes. */
 	n->sockets.called = true;
 	n->sockets.changed |= !message || answer;
 }
@@ -131,6 +133,7 @@ void socket_watch_end(struct socket_watch *w)
 
 	if (!all)
 		return;
+	/* An earlier socket of the running batch can destroy this one: serve_batch must not follow the pointer. */
 	for (size_t i = 0; i < SOCKET_BATCH; i++)
 		if (all->batch[i] == w)
 			all->batch[i] = NULL;
@@ -179,6 +182,7 @@ static int socket_wait_pass(struct net_server *n)
 	struct socket_wait *w = &n->sockets;
 
 	w->called = false;
+	/* A negative timeout is the only one with which lws does not wait (since 3.2 it ignores the others). */
 	if (lws_service(n->context, -1) < 0)
 		return -1;
 	w->passes = w->called ? PASSES : w->passes - 1;
@@ -238,6 +242,8 @@ static void serve_batch(struct net_server *n)
 	n->sockets.ready = false;
 	for (int i = 0; i < got; i++)
 		batch[i] = ev[i].data.ptr;
+	/* Copied before the first is served, so that socket_watch_end can clear the entry of one that is
+	 * destroyed. */
 	for (int i = 0; i < got; i++) {
 		if (batch[i] && socket_is_at_rest(batch[i]))
 			serve_one(n, &batch[i], ev[i].events);

@@ -128,6 +128,7 @@ static int check_origin(struct net_server *n, struct lws *wsi)
 	if (!admission_host_ok(n->admission, own))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here");
 	from = header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin));
+	/* lws copies nothing of a header that is too long: it would look like none. */
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) >= (int)sizeof(origin) ||
 	    !(admission_origin_ok(n->admission, from) || admission_origin_own(from, own)))
 		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed");
@@ -154,6 +155,7 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 		visitor_known(n, wsi, &grant_admin);
 		return 0;
 	}
+	/* Each request shows its own token: the token of an earlier one on this connection does not count. */
 	visitor_unknown(wsi);
 	r = check_origin(n, wsi);
 	if (r)

@@ -35,6 +35,8 @@ static struct slice open_budget_address(const struct sockaddr_storage *peer)
 	return (struct slice){ (const char *)&v6->sin6_addr, 8 };
 }
 
+/* Addresses with the same hash share a bucket. The table has a fixed size, so many addresses cannot fill
+ * memory. */
 static struct bucket *open_budget_bucket(struct open_budget *b, struct slice address)
 {
 	uint32_t h = 2166136261u; /* FNV-1a */
@@ -49,6 +51,8 @@ bool open_budget_take(struct open_budget *b, const struct sockaddr_storage *peer
 {
 	unsigned n = (unsigned)MIN(bytes / OPEN_UNIT, (uint64_t)OPEN_BURST);
 
+	/* The peer's bucket has half the rate and half the size of the common one: one address cannot use up
+	 * all. It is asked first, since what it refuses must not cost the common budget. */
 	return bucket_take_n(open_budget_bucket(b, open_budget_address(peer)), now, OPEN_BURST / 2,
 			     OPEN_UNIT_MS * 2, n) &&
 	       bucket_take_n(&b->all, now, OPEN_BURST, OPEN_UNIT_MS, n);
@@ -92,6 +96,7 @@ static void send_away(struct net_server *n, struct visitor *v)
 	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
+/* Called when the new connection is in its list, at the tail: the oldest is evicted, never the new one. */
 static void visitor_make_room(struct net_server *n)
 {
 	if (n->strangers > STRANGERS_MAX)
@@ -109,6 +114,7 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 			       .opaque = v };
 	bool gone = false;
 
+	/* In a list before lws has it: visitor_leave unlinks it if lws destroys the connection within the call. */
 	list_add_tail(&n->other_list, &v->link);
 	v->place = VISITOR_LEAVING;
 	v->local = local;
@@ -121,6 +127,7 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 		free(v);
 		return;
 	}
+	/* Without a watch no event of the socket would be reported, and the connection would hang. */
 	if (socket_watch_begin(n, v->wsi, &v->watch) < 0)
 		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	set_place(n, v, VISITOR_STRANGER);
@@ -167,6 +174,7 @@ void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g)
 	struct visitor *v = visitor_of(wsi);
 
 	grant_keep(&v->hold, g, on_visitor_cut, v);
+	/* A busy connection is not evicted; visitor_busy puts it back among the known ones. */
 	if (v->place == VISITOR_BUSY)
 		return;
 	set_place(n, v, VISITOR_KNOWN);
@@ -187,6 +195,7 @@ bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *
 
 	if (v->place != VISITOR_STRANGER)
 		return true;
+	/* A peer over a UNIX socket has no address: all of them share one bucket. */
 	(void)getpeername(lws_get_socket_fd(wsi), (struct sockaddr *)&from, &len);
 	if (!open_budget_take(&n->open_answers, &from, clock_mono_ms(), size)) {
 		*last = true;
@@ -289,6 +298,7 @@ void visitor_refused(struct net_server *n, struct lws *wsi, int status, const ch
 	const struct grant *g = v ? v->hold.grant : NULL;
 	char code[12], left_out[12], from[48] = "";
 
+	/* Before the limit of the log: the counter has each refusal, the log has a sample. */
 	tokens_note(n->http->tokens, door_of(wsi), g, false);
 
 	if (!bucket_take(&n->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))

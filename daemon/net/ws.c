@@ -54,6 +54,7 @@ static void on_ws_close(void *ctx, int code, const char *reason)
 {
 	struct peer *p = ctx;
 
+	/* A later reason does not replace the first. */
 	if (p->close_code)
 		return;
 	p->close_code = code;
@@ -219,6 +220,7 @@ static void put_ping(struct peer *p, struct batch *b)
 	b->n = sizeof(ping);
 }
 
+/* Lengths are in network byte order, in the shortest of three forms (RFC 6455, section 5.2). */
 static size_t ws_put_header(unsigned char *p, size_t n)
 {
 	p[0] = 0x81; /* FIN, text */
@@ -257,6 +259,7 @@ static bool batch_add(void *ctx, struct slice text)
 
 	if (b->giant)
 		return false;
+	/* 10 bytes: the longest header. */
 	if (b->n + text.n + 10 > b->cap)
 		return write_giant(b, text);
 	b->n += ws_put_header(b->at + b->n, text.n);

@@ -68,6 +68,7 @@ static int delivery_put_gap(const struct receiver *r, uint64_t from, uint64_t to
 	jw_uint(&w, "to", to);
 	jw_str(&w, "sandboxId", sandbox_id());
 	end_envelope(&w);
+	/* The id depends on the range only: a receiver recognizes the same report when it is sent again. */
 	snprintf(text, sizeof(text), "gap_%s_%llu_%llu", spool_id(r->spool),
 		 (unsigned long long)from, (unsigned long long)to);
 	*id = xstrdup(text);
@@ -92,6 +93,7 @@ static void put_signed(struct buf *b, const struct webhook_message *m)
 	buf_add_slice(b, m->body);
 }
 
+/* A signature for each secret, separated by spaces: receivers can rotate their secret without a failure. */
 static int put_signatures(struct buf *b, const struct webhook *w, const struct webhook_message *m)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -138,6 +140,7 @@ static void delivery_finish(struct delivery *d, const char *why)
 		receiver_delivered(d);
 		return;
 	}
+	/* Without a status no answer arrived, and `why` is the cause. */
 	snprintf(text, sizeof(text), "it answered %d", d->status);
 	d->receiver->gone = d->receiver->gone || d->status == STATUS_GONE;
 	receiver_failed(d, d->status ? text : why);
@@ -157,6 +160,7 @@ static void on_delivery_data(void *ctx, struct slice bytes)
 	struct delivery *d = ctx;
 
 	d->body += bytes.n;
+	/* Nothing reads the body, so its bytes are acknowledged at once. */
 	fetch_taken(d->fetch, bytes.n);
 	if (d->body > WEBHOOK_ANSWER_MAX)
 		delivery_finish(d, "");
@@ -212,10 +216,12 @@ void delivery_begin(struct receiver *r, struct lane *lane)
 	d->event = x;
 	list_add_tail(&r->deliveries, &d->link);
 	r->ndeliveries++;
+	/* idle_ms of the request limits silence only; the timer limits the whole attempt. */
 	loop_timer_set(r->cfg.loop, &d->timer, WEBHOOK_ATTEMPT_MS, on_delivery_time, d);
 	error = send_message(d, &e);
 	if (error == 0)
 		return;
+	/* A damaged record can never be sent; other errors may pass. */
 	if (error == -EBADMSG && x)
 		spool_drop(r->spool, x);
 	receiver_failed(d, e.msg);

@@ -71,6 +71,7 @@ void lanes_remove(struct lanes *l _unused_, struct spooled *x, bool sending)
 	struct lane *lane = x->owner;
 
 	list_del(&x->queued);
+	/* A lane that sends is in use by its request: lanes_return frees it. */
 	if (list_empty(&lane->events) && !sending)
 		lane_free(lane);
 }
@@ -80,6 +81,7 @@ static void make_late(struct lanes *l, struct lane *lane)
 {
 	struct list *before = l->late.prev;
 
+	/* From the tail, as a new due time is mostly the latest. */
 	while (before != &l->late && list_entry(before, struct lane, link)->due > lane->due)
 		before = before->prev;
 	list_add_tail(before->next, &lane->link);

@@ -63,6 +63,7 @@ static void outbox_put_data(struct buf *b, const struct outbox *o, const char *s
 	jw_str(&w, "sessionId", session);
 	jw_str(&w, "incarnation", o->incarnation);
 	jw_str(&w, "sandboxId", sandbox_id());
+	/* The event is sent without them: a receiver can still read the session. */
 	if (data.n > WEBHOOK_DATA_MAX)
 		jw_bool(&w, "truncated", true);
 	else if (data.n)
@@ -133,6 +134,7 @@ static void forget_at(struct outbox *o, size_t i)
 	struct receiver_totals t = { 0 };
 
 	receiver_count(o->receivers[i], &t);
+	/* The totals of the outbox must not fall with a receiver; its waiting events are lost with the spool. */
 	o->dropped += t.dropped + t.waiting;
 	receiver_remove(o->receivers[i]);
 	memmove(&o->receivers[i], &o->receivers[i + 1], (--o->n - i) * sizeof(o->receivers[0]));
@@ -254,6 +256,7 @@ static bool outbox_is_key(const char *name)
 	       strspn(name, "0123456789abcdef") == WEBHOOK_KEY_SIZE - 1;
 }
 
+/* Spools of an earlier daemon. Their receivers are unnamed, and send nothing, until outbox_set. */
 static void outbox_open_all(struct outbox *o)
 {
 	_cleanup_(closedirp) DIR *d = opendir(o->dir);

@@ -66,6 +66,7 @@ static bool receiver_send_next(struct receiver *r, uint64_t now)
 
 	if (!lane)
 		return false;
+	/* on_receiver_written starts the next run. */
 	if (!receiver_may_send(r, lane)) {
 		lanes_return(&r->lanes, lane, true);
 		return false;
@@ -84,6 +85,7 @@ static void receiver_run(void *ctx)
 	struct receiver *r = ctx;
 	uint64_t now = clock_mono_ms(), next;
 
+	/* Before the return: events of a receiver that is held, or not named any more, expire as well. */
 	spool_expire(r->spool, clock_real_ms());
 	if (!receiver_is_named(r) || r->held)
 		return;
@@ -124,6 +126,7 @@ void receiver_delivered(struct delivery *d)
 	r->error[0] = '\0';
 	r->sent++;
 	d->lane->due = d->lane->wait_ms = 0;
+	/* Neither is set if the spool dropped the event during the request: it is in the gap already. */
 	if (d->gap_to)
 		spool_gap_told(r->spool, d->gap_to);
 	else if (d->event)
@@ -157,9 +160,11 @@ void receiver_failed(struct delivery *d, const char *why)
 
 	receiver_note_failure(r, why);
 	d->lane->due = MAX(now + wait_more(&d->lane->wait_ms), after);
+	/* Once for each period: requests that were running at the first failure do not lengthen the wait again. */
 	if ((r->streak >= WEBHOOK_TRIES_APART && r->due <= now) || d->retry_after_ms)
 		r->due = MAX(now + wait_more(&r->wait_ms), after);
 	close_delivery(d);
+	/* A 410 is final until receiver_name is called; by then the dropped events are in the gap. */
 	if (r->gone)
 		spool_clear(r->spool);
 }
@@ -209,6 +214,7 @@ struct receiver *receiver_new(const struct receiver_config *cfg, const char *key
 	r->spool = spool_open(cfg->loop, dir, &cfg->bounds, &ops, r, e);
 	if (!r->spool)
 		return receiver_free(r);
+	/* Until receiver_name is called, the types of the earlier daemon apply. */
 	r->who.events = webhook_types_parse(slice_of(spool_events(r->spool)));
 	return r;
 }
@@ -232,6 +238,7 @@ struct receiver *receiver_free(struct receiver *r)
 {
 	if (!r)
 		return NULL;
+	/* First: the deliveries refer to events of the spool. */
 	receiver_stop(r);
 	r->spool = spool_close(r->spool);
 	receiver_release(r);

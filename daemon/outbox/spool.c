@@ -47,6 +47,7 @@ static void flush_later(struct spool *s)
 
 /* --- the gap ---------------------------------------------------------------------------------------------- */
 
+/* Numbers start at 1, so from 0 means that there is no gap. */
 void spool_gap_grow(struct spool *s, uint64_t from, uint64_t to)
 {
 	s->from = s->from ? MIN(s->from, from) : from;
@@ -87,6 +88,7 @@ static struct spool_file *spool_file_of(const struct spool *s, const struct spoo
 
 void spool_release(struct spool *s, struct spooled *x)
 {
+	/* First: the owner takes x out of its lane and detaches a request that runs. */
 	s->ops->gone(s->ctx, x);
 	spool_file_of(s, x)->waiting--;
 	s->nwaiting--;
@@ -160,6 +162,7 @@ static void forget_oldest_file(struct spool *s)
 
 	close(s->files[0].fd);
 	unlink(path);
+	/* The files stay in order of consecutive serials, on which spool_file_of relies. */
 	memmove(s->files, s->files + 1, --s->nfiles * sizeof(*s->files));
 }
 
@@ -174,6 +177,7 @@ static bool last_is_full(const struct spool *s)
 {
 	off_t size = last_file(s)->size;
 
+	/* Without waiting events a small file counts as full: once it is rolled, spool_tidy can remove it. */
 	return size >= (off_t)(s->bounds.bytes / FILES_OF_SPOOL) ||
 	       (!s->nwaiting && size >= (off_t)WEBHOOK_TIDY_BYTES);
 }
@@ -231,6 +235,7 @@ int spool_flush(struct spool *s)
 	had = buf_len(&s->out) != 0;
 	note_error(s, spool_write_all(s));
 	spool_tidy(s);
+	/* Not while closing: the receiver has cancelled its task, and written() would schedule it again. */
 	if (s->error)
 		loop_timer_set(s->loop, &s->again, WEBHOOK_REWRITE_MS, flush_task, s);
 	else if (had && !s->closing)
@@ -262,6 +267,7 @@ static void drop_oldest_file(struct spool *s)
 		forget_oldest_file(s);
 }
 
+/* Events are dropped one by one, bytes by whole files. The last file stays, as new lines are appended to it. */
 static void spool_make_room(struct spool *s, size_t bytes)
 {
 	while (s->nwaiting >= s->bounds.events)
@@ -285,6 +291,7 @@ void spool_bound(struct spool *s, const struct spool_bounds *bounds)
 
 /* --- what comes and goes ---------------------------------------------------------------------------------- */
 
+/* The event uses a number although it is not stored: by the gap the receiver is notified of the loss. */
 void spool_lose(struct spool *s)
 {
 	spool_gap_grow(s, s->next, s->next);
@@ -305,6 +312,7 @@ uint64_t spool_add(struct spool *s, const struct spool_record *given)
 	}
 	r.line = SPOOL_EVENT;
 	r.n = s->next++;
+	/* After spool_make_room, which can write `out` and start another file. */
 	at = (off_t)buf_len(&s->out);
 	if (spool_record_put(&s->out, &r) == 0)
 		spool_take(s, &r, last_file(s)->size + at,
@@ -328,6 +336,7 @@ void spool_clear(struct spool *s)
 		spool_drop(s, x);
 }
 
+/* The gap can have grown while the message was sent: numbers above `to` stay in it. */
 void spool_gap_told(struct spool *s, uint64_t to)
 {
 	if (!s->from || to < s->from)
@@ -357,6 +366,8 @@ int spool_read(const struct spool *s, const struct spooled *x, struct buf *b,
 	if ((size_t)n != x->size)
 		return -EBADMSG;
 	b->len += x->size;
+	/* Without the newline. A whole line of another event is refused, too: the file was changed by someone
+	 * else. */
 	return spool_record_parse((struct slice){ b->data + b->len - n, (size_t)n - 1 }, ret) < 0 ||
 			       ret->line != SPOOL_EVENT || ret->n != x->n ?
 		       -EBADMSG :
@@ -371,6 +382,8 @@ void spool_describe(struct spool *s, const char *sandbox, const char *events)
 		return;
 	xstrset(&s->sandbox, sandbox);
 	xstrset(&s->events, events);
+	/* Only the first line of a file has these, so a change starts a new file; `out` still belongs to the
+	 * old one. */
 	if (spool_flush(s) == 0)
 		note_error(s, spool_roll(s));
 	flush_later(s);
@@ -404,6 +417,7 @@ static struct spool *spool_free(struct spool *s)
 {
 	loop_task_cancel(&s->task);
 	loop_timer_cancel(&s->again);
+	/* Without ops->gone: the receiver frees its lanes itself, after the spool. */
 	list_each(x, &s->waiting, struct spooled, link) {
 		list_del(&x->queued);
 		free(x);
@@ -431,6 +445,7 @@ struct spool *spool_open(struct loop *loop, const char *dir, const struct spool_
 	s->ctx = ctx;
 	s->next = 1;
 	list_init(&s->waiting);
+	/* The id of a new spool; the head of an existing one replaces it. */
 	random_hex(s->id, SPOOL_ID_BYTES);
 	r = spool_load(s, e);
 	if (r < 0)

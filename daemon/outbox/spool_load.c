@@ -50,6 +50,8 @@ static void spool_load_take_head(struct spool_loading *l, const struct spool_rec
 {
 	struct spool *s = l->spool;
 
+	/* Only the first head of the oldest file sets the start. A later one continues, or shows that events
+	 * before it are damaged. */
 	if (l->headed || l->n) {
 		miss_up_to(l, r->n);
 	} else {
@@ -68,6 +70,7 @@ static void spool_load_take_event(struct spool_loading *l, const struct spool_re
 {
 	struct spool *s = l->spool;
 
+	/* Numbers must rise: spool_load_forget finds events by bisection. */
 	if (r->n < s->next)
 		return;
 	miss_up_to(l, r->n);
@@ -143,12 +146,14 @@ static int load_file(struct spool_loading *l, uint64_t serial, bool last)
 
 	if (fd < 0)
 		return -errno;
+	/* In the list before anything can fail: spool_free closes the descriptor. */
 	f = GROW(s->files, s->nfiles);
 	*f = (struct spool_file){ .serial = serial, .fd = fd };
 	r = file_read_fd(fd, 2 * WEBHOOK_SPOOL_MAX, &b);
 	if (r < 0)
 		return r;
 	whole = spool_load_take_lines(l, buf_slice(&b));
+	/* Only the last file is appended to: after a partial line the next event would be damaged, too. */
 	if (last && whole < b.len && ftruncate(fd, (off_t)whole) < 0)
 		return -errno;
 	s->files[s->nfiles - 1].size = (off_t)(last ? whole : b.len);
@@ -232,6 +237,7 @@ int spool_load(struct spool *s, struct err *e)
 	free(l.events);
 	if (s->damaged)
 		log_warn("outbox", "a spool of webhooks is not as it was written", "dir", s->dir);
+	/* Before spool_roll, which creates a file of that serial with O_EXCL. */
 	if (r == 0 && s->nfiles && !s->files[s->nfiles - 1].size)
 		drop_empty(s);
 	if (r == 0 && (!s->nfiles || !l.headed))

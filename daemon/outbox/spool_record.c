@@ -56,6 +56,7 @@ static bool spool_record_take_uint(struct slice *s, const char *lead, uint64_t *
 {
 	size_t n = slice_skip(s, lead) ? u64_take(s, s->n, ret) : 0;
 
+	/* Up to 19 digits fit into 64 bits. */
 	return n && n < 20;
 }
 

@@ -90,6 +90,7 @@ void webhook_types_put(unsigned set, struct buf *b)
 	}
 }
 
+/* A type that does not exist is bit WEBHOOK_TYPES, which the mask removes. */
 unsigned webhook_types_parse(struct slice names)
 {
 	struct slice name;
@@ -135,6 +136,7 @@ static int webhook_take_url(const struct webhook_place *at, const char *url, str
 	if (!plain || (!https && !slice_skip(&rest, "http://")))
 		return webhook_refuse(at, "url", "WEBHOOK_URL_INVALID", "is no https URL");
 	rest.n = strcspn(rest.p, "/?");
+	/* With an '@' two parsers could disagree about the host. */
 	if (memchr(rest.p, '@', rest.n) || !authority_parse(rest, 1, &a))
 		return webhook_refuse(at, "url", "WEBHOOK_URL_INVALID", "has no plain host");
 	if (a.port < 0)
@@ -153,6 +155,7 @@ static int webhook_take_secret(const struct webhook_place *at, struct slice text
 	if (w->nsecrets == WEBHOOK_SECRETS_MAX)
 		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
 				      "has too many of them");
+	/* Reserved in full before decoding: a buffer that grows would leave a copy of the secret behind. */
 	if (!slice_skip(&text, SECRET_PREFIX) || buf_reserve(&bytes, text.n + 4) < 0 ||
 	    base64_decode(text, &bytes) < 0)
 		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
@@ -260,6 +263,7 @@ static int take_item(const struct webhook_place *at, struct slice object, struct
 	r = webhook_take(at, &g, &w);
 	if (r == 0)
 		r = check_unique(at, ret, &w);
+	/* Also after an error: the URL and the secret were decoded to the heap. */
 	wipe(&g);
 	if (r < 0)
 		webhook_done(&w);
@@ -320,6 +324,7 @@ static int parse_file(struct slice text, const char *path, const char *allow,
 	return webhook_list_parse(v.raw, "webhook", allow, ret, e);
 }
 
+/* O_NONBLOCK: a FIFO at that path must not block the daemon before its type is checked. */
 int webhook_list_read(const char *path, const char *allow, struct webhook_list *ret, struct err *e)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

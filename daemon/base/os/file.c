@@ -87,6 +87,8 @@ int file_sealed(const char *name, struct slice s)
 
 	if (r < 0)
 		return r;
+	/* Sealed against writes and further seals: the receiver cannot be shown other bytes later. A passed
+	 * descriptor shares its offset, which therefore is 0. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ||
 	    lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
@@ -126,6 +128,7 @@ int file_read_at(int fd, void *p, size_t n, uint64_t offset)
 	for (size_t have = 0; have < n;) {
 		ssize_t got = RETRY(pread(fd, (char *)p + have, n - have, (off_t)(offset + have)));
 
+		/* End of file: the file is shorter than its owner has recorded. */
 		if (got <= 0)
 			return got < 0 ? -errno : -EBADMSG;
 		have += (size_t)got;
@@ -158,6 +161,7 @@ int file_sync_name(const char *path)
 	_cleanup_(freep) char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	_cleanup_(closep) int fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	/* EINVAL: this file system does not support fsync(2) of a directory. */
 	return fd < 0 || (fsync(fd) < 0 && errno != EINVAL) ? -errno : 0;
 }
 
@@ -204,6 +208,7 @@ static int remove_below(int dirfd)
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
+		/* Tried before a check of the type: for a directory it fails, and most entries are files. */
 		if (unlinkat(dirfd, e->d_name, 0) == 0)
 			continue;
 		fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

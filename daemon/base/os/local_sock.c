@@ -58,6 +58,7 @@ static int connect_to(const char *path, int flags)
 	return TAKE_FD(fd);
 }
 
+/* Blocking until connected: a non-blocking connect fails with EAGAIN while the backlog is full (connect(2)). */
 int unixsock_connect(const char *path)
 {
 	int fd = connect_to(path, 0);
@@ -113,6 +114,7 @@ static void sweep_entry(const char *path, bool deeper)
 		return;
 	if (S_ISDIR(st.st_mode) && deeper) {
 		sweep_dir(path, false);
+		/* Fails if something is left in there, such as a socket that a process listens on. */
 		rmdir(path);
 	}
 	if (S_ISSOCK(st.st_mode))
@@ -180,6 +182,7 @@ bool handed_fd_send(int sock, int r)
 	struct iovec data = { &r, sizeof(r) };
 	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
 
+	/* At least one byte of data must go with a descriptor (unix(7)): it is r, which also reports an error. */
 	if (r >= 0) {
 		m.msg_control = &c;
 		m.msg_controllen = sizeof(c);

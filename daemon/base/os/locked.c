@@ -95,6 +95,7 @@ static size_t find_free_units(const struct locked_chunk *c, size_t n)
 {
 	size_t free = 0;
 
+	/* A larger chunk belongs to one secret. */
 	for (size_t i = 0; c->size == CHUNK && i < UNITS; i++) {
 		free = c->used[i] ? 0 : free + 1;
 		if (free == n)
@@ -150,6 +151,7 @@ void locked_free(void *p, size_t n)
 			continue;
 		for (size_t i = 0; c->size == CHUNK && i < units_of(n); i++)
 			c->used[(size_t)(at - c->memory) / UNIT + i] = false;
+		/* A chunk of one secret counts no units: `taken` is 0 all the time. */
 		c->taken -= c->size == CHUNK ? units_of(n) : 0;
 		if (!c->taken)
 			chunk_free(c);
@@ -214,8 +216,10 @@ struct locked_text *locked_text_new(struct slice bytes)
 
 	t->owners = 1;
 	t->n = bytes.n;
+	/* Both allocators return zeros: the byte behind the text is its NUL. */
 	t->bytes = locked_alloc(bytes.n + 1);
 	t->locked = t->bytes;
+	/* No more memory can be locked: the heap is used, and wiped at the end. */
 	if (!t->locked)
 		t->bytes = xalloc(bytes.n + 1);
 	if (bytes.n)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Code that is not writable is unchanged, so the kernel reads dropped pages from the file again. */
 static int drop_segments(struct dl_phdr_info *info, size_t size _unused_, void *ctx _unused_)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

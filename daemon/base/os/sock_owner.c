@@ -61,6 +61,7 @@ static int diag_error(const char *body, size_t n)
 	if (n < sizeof(e))
 		return -EBADMSG;
 	memcpy(&e, body, sizeof(e));
+	/* Errors of the kernel are -1 to -4095 (MAX_ERRNO). */
 	return e.error < 0 && e.error >= -4095 ? e.error : -EBADMSG;
 }
 

@@ -19,6 +19,7 @@ static void find_edge(struct sparse_reader *r)
 {
 	off_t data = lseek(r->fd, (off_t)r->at, SEEK_DATA), next;
 
+	/* ENXIO: no data follows (lseek(2)). After any other error the rest counts as data. */
 	r->hole = data < 0 ? errno == ENXIO : (uint64_t)data > r->at;
 	if (r->hole) {
 		next = data < 0 ? lseek(r->fd, 0, SEEK_END) : data;

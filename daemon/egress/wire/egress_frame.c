@@ -79,6 +79,7 @@ int egress_order_parse(struct slice payload, struct egress_order *ret)
 
 	if (egress_frame_parse(payload, order_fields, &a) < 0)
 		return -EPROTO;
+	/* order_args owns nothing: its rules are a part of the payload. */
 	*ret = (struct egress_order){ .uid = a.uid };
 	return egress_rules_parse(a.rules, "rules", &ret->rules, NULL) < 0 ? -EPROTO : 0;
 }

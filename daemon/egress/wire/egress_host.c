@@ -118,6 +118,7 @@ static const char *egress_host_take_host(struct slice text, struct egress_host *
 	}
 	if (egress_host_take_address(text, ret))
 		return NULL;
+	/* The final dot of an absolute name: the host is the same without it. */
 	if (text.n && text.p[text.n - 1] == '.')
 		text.n--;
 	return egress_host_take_name(text, ret);

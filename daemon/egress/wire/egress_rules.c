@@ -130,6 +130,7 @@ static int egress_rules_read_entry(struct egress_rules *r, struct jval v, const 
 	ret = jdec_strict(v.raw, entry_fields, prefix, "an entry has no such member", &a, e);
 	if (ret < 0)
 		return ret;
+	/* Counted before it is complete, so that egress_rules_free frees it after an error. */
 	x = GROW(r->entries, r->n);
 	ret = read_host(x, a.host, prefix, e);
 	if (ret == 0)
@@ -291,6 +292,7 @@ bool egress_rules_ask(const struct egress_rules *r)
 	return r->ask;
 }
 
+/* Compared as text: the same entries in another order count as different. */
 bool egress_rules_same(const struct egress_rules *a, const struct egress_rules *b)
 {
 	_cleanup_(buf_done) struct buf ta = { 0 }, tb = { 0 };
@@ -368,6 +370,7 @@ static enum egress_answer match_entries(const struct egress_rules *r, struct sli
 			found = EGRESS_ALLOWED;
 		else if (found == EGRESS_HOST_UNKNOWN)
 			found = EGRESS_PORT_UNKNOWN;
+		/* A written port lets more than TLS pass, except 443. */
 		*plain |= written && port != 443;
 	}
 	return found;
@@ -423,6 +426,7 @@ static bool has_entry(const struct egress_rules *r, const struct egress_entry *x
 
 bool egress_rules_within(const struct egress_rules *a, const struct egress_rules *b)
 {
+	/* The modes are in order of what they permit: off, allowlist, on. */
 	if (a->mode != EGRESS_ALLOWLIST || b->mode != EGRESS_ALLOWLIST)
 		return a->mode <= b->mode;
 	if (a->ask && !b->ask)

@@ -13,6 +13,7 @@ bool host_set_has(const struct host_set *s, const char *host)
 	return false;
 }
 
+/* False above the limit, too: further hosts are not reported. */
 bool host_set_add(struct host_set *s, const char *host)
 {
 	if (s->n == EGRESS_HOSTS_TOLD || host_set_has(s, host))

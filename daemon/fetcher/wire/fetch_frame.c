@@ -137,6 +137,7 @@ int fetch_key_parse(struct slice in, struct slice *name, struct slice *prefix, s
 {
 	if (!slice_cut(&in, '\0', name) || !slice_cut(&in, '\0', prefix) || !header_name_ok(*name))
 		return -EPROTO;
+	/* A NUL in the value would cut off a C string. */
 	if (!in.n || in.n > FETCH_HEAD_MAX || memchr(in.p, 0, in.n))
 		return -EPROTO;
 	*value = in;
@@ -153,6 +154,7 @@ int fetch_taken_parse(struct slice payload, uint32_t *ret)
 
 /* --- from acpd-fetch ------------------------------------------------------------------------------------------ */
 
+/* The status is in the byte order of the machine, on which both ends run. */
 void fetch_answer_put(struct buf *b, int status, struct slice headers)
 {
 	uint16_t n = (uint16_t)status;
@@ -192,6 +194,7 @@ int fetch_answer_parse(struct slice payload, int *status, struct slice *headers)
 	memcpy(&n, payload.p, sizeof(n));
 	*status = n;
 	*headers = (struct slice){ payload.p + sizeof(n), payload.n - sizeof(n) };
+	/* acpd-fetch must not pass on interim answers (1xx). */
 	return n >= 200 && n <= 999 && headers_ok(*headers) ? 0 : -EPROTO;
 }
 
@@ -209,6 +212,7 @@ int fetch_verdict_parse(struct slice payload, struct fetch_verdict *ret)
 	ret->how = (unsigned char)payload.p[0];
 	memcpy(ret->why, payload.p + 1, payload.n - 1);
 	ret->why[payload.n - 1] = '\0';
+	/* The text can end up in a log line or an error of the daemon. */
 	err_flatten(ret->why);
 	return 0;
 }

@@ -96,6 +96,7 @@ void mcp_events_reply(struct mcp_events *s, struct http_reply *ret)
 {
 	ret->content_type = "text/event-stream";
 	http_reply_header(ret, "Cache-Control:", "no-store");
+	/* nginx would otherwise hold the stream back in its buffer. */
 	http_reply_header(ret, "X-Accel-Buffering:", "no");
 	ret->stream = &s->base;
 }

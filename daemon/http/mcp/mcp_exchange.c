@@ -149,6 +149,7 @@ void mcp_exchange_fail(struct mcp_exchange *x, int status, const struct err *e, 
 	mcp_exchange_answer(x, status, buf_slice(&b));
 }
 
+/* MCP has no answer for a cancelled request: the stream ends without one. */
 void mcp_exchange_drop(struct mcp_exchange *x)
 {
 	if (x->state == EXCHANGE_OPEN)
@@ -233,6 +234,7 @@ static void adopt_trace(struct mcp_exchange *x)
 		buf_done(&whole);
 		return;
 	}
+	/* Only now, because `was` points into it. */
 	buf_done(&x->in);
 	x->in = whole;
 }
@@ -249,6 +251,7 @@ static enum http_take mcp_exchange_sink_end(struct http_sink *s)
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
 	mcp_post_check(buf_slice(&x->in), &h, &post);
 	x->id = post.id.n ? xstrndup(post.id.p, post.id.n) : NULL;
+	/* Before it is fed: the front reads the context from the message. */
 	if (post.kind == MCP_POST_MODERN || post.kind == MCP_POST_REQUEST)
 		adopt_trace(x);
 	mcp_post(x, &post);

@@ -204,6 +204,7 @@ void mcp_http_forget(struct mcp_http *m, const struct mcp_backend *b)
 		if (s->backend == b)
 			mcp_session_end(s, "SERVER_GONE", "the server is gone");
 	list_each(x, &m->exchanges, struct mcp_exchange, link)
+		/* The front refers to the backend, which is freed after this call. */
 		if (x->backend == b) {
 			x->front = mcp_front_free(x->front);
 			mcp_exchange_fail(x, 503, &e, SLICE_NONE);

@@ -73,6 +73,7 @@ void mcp_session_listen(struct mcp_session *s, struct http_reply *ret)
 
 /* --- sessions ------------------------------------------------------------------------------------------- */
 
+/* Ids are compared as raw JSON: 1 and "1" are different requests. */
 static struct mcp_exchange *find_exchange(struct mcp_session *s, struct slice id)
 {
 	list_each(x, &s->exchanges, struct mcp_exchange, link)
@@ -90,6 +91,7 @@ static void on_session_message(void *ctx, struct slice message, struct slice req
 		mcp_exchange_take(x, message, last);
 	else if (!request.n && !last)
 		tell_listener(s, message);
+	/* An error without an id belongs to no request: it answers the POST that is being fed. */
 	else if (!request.n && s->fed)
 		mcp_exchange_answer(s->fed, 400, message);
 }
@@ -118,6 +120,7 @@ void mcp_session_touch(struct mcp_session *s)
 {
 	list_del(&s->link);
 	list_add_tail(&s->m->sessions, &s->link);
+	/* A session with open calls or streams does not expire. */
 	if (unused(s))
 		loop_timer_set(s->m->loop, &s->idle, MCP_HTTP_SESSION_IDLE_MS, on_mcp_session_idle,
 			       s);
@@ -136,6 +139,7 @@ void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x)
 	mcp_session_touch(s);
 	if (!x->failed)
 		return;
+	/* A client must not get the id of a session that ends with this answer. */
 	x->began[0] = '\0';
 	loop_defer(s->m->loop, &s->end, on_mcp_session_end, s);
 }
@@ -213,6 +217,7 @@ struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backen
 				     const struct grant *g, struct slice id, int *status,
 				     struct err *e)
 {
+	/* As MCP specifies: 400 for a missing id, and 404 makes the client initialize again. */
 	*status = id.n ? 404 : 400;
 	if (!id.n) {
 		err_field(e, "Mcp-Session-Id", "SESSION_REQUIRED",

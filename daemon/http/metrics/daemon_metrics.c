@@ -158,6 +158,7 @@ static void put_refusals(struct metric_sink *m, const uint64_t refused[MODEL_REF
 	metric_family(m, "acpd_model_refused_total",
 		      "Others that got no answer of a provider, or not a whole one.");
 	for (int i = 0; i < MODEL_REFUSAL_MAX; i++)
+		/* A wrong key is counted by a metric of its own, acpd_model_unauthorized_total. */
 		if (i != MODEL_KEY_WRONG)
 			metric_point(m, "code", model_refusal_word((enum model_refusal)i),
 				     (double)refused[i]);

@@ -106,6 +106,7 @@ static void put_disks(const struct http_context *ctx, struct metric_sink *m)
 	for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
 		if (disks[i].path && statvfs(disks[i].path, &disks[i].fs) < 0)
 			disks[i].path = NULL;
+	/* Family by family, because the format of Prometheus wants the points of one in one group. */
 	for (size_t row = 0; row < ARRAY_SIZE(disk_rows); row++) {
 		metric_family(m, disk_rows[row].name, disk_rows[row].help);
 		for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
@@ -163,6 +164,7 @@ static void add_child(const struct http_context *ctx, struct child_rows *c,
 {
 	struct child_row *r = &c->row[c->n];
 
+	/* A process that has exited since the list was made has no row. */
 	if (!process_facts_read(own->pid, &r->facts))
 		return;
 	snprintf(r->name, sizeof(r->name), "%s", own->session ? own->session : "");
@@ -226,6 +228,7 @@ static void put_children(const struct http_context *ctx, struct metric_sink *m)
 	struct child_rows c;
 
 	list_children(ctx, &c);
+	/* Family by family, as in put_disks. */
 	for (size_t f = 0; f < ARRAY_SIZE(child_fields); f++) {
 		metric_family(m, child_fields[f].name, child_fields[f].help);
 		for (size_t i = 0; i < c.n; i++) {

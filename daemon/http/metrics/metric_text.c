@@ -15,6 +15,7 @@ static void on_metric_text_family(struct metric_sink *s, const char *name, const
 	t->told = false;
 }
 
+/* Printed with the first point, so a family without points leaves no lines. */
 static void tell_family(struct metric_text *t)
 {
 	if (!t->told)

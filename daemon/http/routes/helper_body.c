@@ -38,7 +38,9 @@ static void on_helper_body_data(void *ctx, uint32_t events _unused_)
 	struct helper_body *b = ctx;
 	int waiting = 0;
 
+	/* The pipe stays readable until the client takes more: without this the loop would spin. */
 	loop_io_set(b->loop, &b->data, 0);
+	/* End of file and data raise the same event. FIONREAD tells them apart and reads nothing. */
 	if (ioctl(b->data.fd, FIONREAD, &waiting) < 0 || waiting > 0)
 		b->ready = true;
 	else if (!b->ready)
@@ -95,6 +97,7 @@ static enum http_fill helper_body_fill(struct http_stream *base, struct buf *out
 	struct helper_body *b = container_of(base, struct helper_body, stream);
 	ssize_t n;
 
+	/* The end of the data is not the end of the body: the program's result decides whether it is complete. */
 	if (b->data.fd < 0)
 		return b->helper ? HTTP_FILL_WAIT : b->failed ? HTTP_FILL_ERROR : HTTP_FILL_END;
 	if (buf_reserve(out, room) < 0)

@@ -184,6 +184,7 @@ static enum http_take sink_take(struct http_sink *base, struct slice piece)
 {
 	struct upload_sink *s = container_of(base, struct upload_sink, base);
 
+	/* taken never exceeds expect, so the difference does not wrap. */
 	if (s->expect != ARCHIVE_SIZE_UNKNOWN && piece.n > s->expect - s->taken) {
 		s->reason = "BODY_TOO_LONG";
 		s->message = "the body is longer than Content-Range says";
@@ -339,6 +340,7 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 	if (!archives_take_digest(c, &up.digest, ret) || !take_format(c, &up.format, ret) ||
 	    !take_range(c, &up, &expect, ret))
 		return;
+	/* Before the drain is checked: an archive that exists needs no upload. */
 	if (archive_find(c->ctx->archives, &up.digest, &info) && info.whole) {
 		reply_stored(ret, 200, info.hex, info.size);
 		return;

@@ -70,6 +70,7 @@ static bool events_put_event(void *ctx, const struct evlog_entry *e)
 {
 	struct event_filling *f = ctx;
 
+	/* False: the reader stops here, and offers the same event in the next call. */
 	if (buf_len(f->out) >= f->room || (!f->s->follow && e->seq > f->s->until))
 		return false;
 	begin_item(f, e->seq);
@@ -80,6 +81,7 @@ static bool events_put_event(void *ctx, const struct evlog_entry *e)
 
 static void write_gap(const struct event_filling *f, const struct evlog_gap *g)
 {
+	/* With the last number of the gap: a client that reconnects continues behind it. */
 	begin_item(f, g->to);
 	transcript_put_gap(f->out, f->s->session_id, g);
 	end_item(f);
@@ -154,6 +156,7 @@ static enum http_fill wait(struct event_filling *f)
 {
 	struct event_stream *s = f->s;
 
+	/* Bytes that are sent anyway make the comment unnecessary. */
 	if (s->comment && !buf_len(f->out))
 		buf_puts(f->out, ":\n\n");
 	s->comment = false;

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 
+/* http_respond has checked that the token sees the session. */
 struct session *http_session(const struct http_call *c, struct http_reply *reply)
 {
 	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n);

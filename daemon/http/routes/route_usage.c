@@ -87,6 +87,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 /* The request confirms the records before its number. Sets where the rest begins. */
 static void usage_begin(struct usage_stream *s, struct buf *out)
 {
+	/* Records whose files were removed: reading continues behind them. */
 	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);
 
 	if (s->json && !s->begun)

@@ -116,6 +116,7 @@ struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
 	l = daemon_link_new(loop, ev, ctx);
 	l->io = (struct loop_io){ .fd = fd, .fn = on_link_io, .ctx = l };
 	loop_io_set(loop, &l->io, EPOLLIN);
+	/* The caller assigns the link that we return; only then may on_open send on it. */
 	loop_defer(loop, &l->open_task, report_open, l);
 	return l;
 }

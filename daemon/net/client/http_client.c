@@ -107,6 +107,7 @@ static int connect_one(struct http_client *c, const struct addrinfo *a)
 	c->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
 	if (c->fd < 0)
 		return -errno;
+	/* Before connect(2), which SO_SNDTIMEO limits as well (socket(7)). */
 	limit_waits(c->fd);
 	if (connect(c->fd, a->ai_addr, a->ai_addrlen) == 0)
 		return 0;
@@ -123,6 +124,7 @@ static int http_client_open_socket(struct http_client *c, struct err *e)
 	if (fd < 0)
 		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "no daemon answers on %s: %s",
 			       c->socket, strerror(-fd));
+	/* Blocking again, so that the time limits of the socket apply. */
 	fcntl(fd, F_SETFL, 0);
 	limit_waits(fd);
 	c->fd = fd;
@@ -151,6 +153,7 @@ static int open_tcp(struct http_client *c, struct err *e)
 static int open_connection(struct http_client *c, struct err *e)
 {
 	closep(&c->fd);
+	/* Bytes of an earlier answer are not of this connection. */
 	buf_reset(&c->in);
 	return c->socket ? http_client_open_socket(c, e) : open_tcp(c, e);
 }
@@ -198,6 +201,7 @@ static int http_client_send_body(struct http_client *c, const struct http_ask *r
 			return err_set(e, -EIO, 0, "FILE_UNREADABLE", "the file: %s",
 				       n < 0 ? strerror(errno) : "became shorter");
 		n = RETRY(send(c->fd, buf, (size_t)n, MSG_NOSIGNAL));
+		/* The daemon may have answered and closed before it read all; that answer says why. */
 		if (n < 0)
 			return http_client_has_answer(c) ? 0 : lost(e);
 		*sent += (uint64_t)n;
@@ -261,6 +265,7 @@ static ssize_t http_client_take_body(struct http_client *c, void *out, size_t n)
 	size_t before;
 	int r;
 
+	/* The parser is given at most n bytes, so its data fit into out. */
 	in.n = before = MIN(in.n, n);
 	r = http_body_next(&c->body, &in, &data);
 	if (r > 0)
@@ -281,6 +286,7 @@ ssize_t http_client_read(struct http_client *c, void *out, size_t n)
 		if (buf_len(&c->in))
 			continue;
 		got = buf_receive(&c->in, c->fd, n);
+		/* The end of the connection completes only a body without a length; another one is cut off. */
 		if (got <= 0)
 			return got == 0 && http_body_is_whole(&c->body) ? 0 : -ECONNRESET;
 	}

@@ -67,6 +67,7 @@ static void close_socket(struct raw_stream *s)
 	if (s->io.fd < 0)
 		return;
 	loop_io_set(s->loop, &s->io, 0);
+	/* Before its descriptor is closed: TLS still refers to it. */
 	s->tls = tls_conn_free(s->tls);
 	closep(&s->io.fd);
 }
@@ -99,6 +100,7 @@ void raw_stream_drop(struct raw_stream *s)
 {
 	if (!s)
 		return;
+	/* First: stream_end must not schedule a report to an owner that has dropped the stream. */
 	s->ev = NULL;
 	stream_end(s, "");
 	loop_task_cancel(&s->later);
@@ -318,6 +320,7 @@ size_t raw_stream_pending(const struct raw_stream *s)
 void raw_stream_pause(struct raw_stream *s, bool pause)
 {
 	s->paused = pause;
+	/* The socket raises no event for bytes that TLS has already received. */
 	if (s->state == RAW_OPEN && !pause && s->tls && tls_conn_has_more(s->tls))
 		loop_defer(s->loop, &s->later, read_again, s);
 	raw_watch(s);

@@ -84,6 +84,7 @@ struct tls_conn *tls_conn_new(struct tls_client *c, int fd, const char *host)
 	return tls_conn_free(t);
 }
 
+/* The socket stays the caller's: SSL_set_fd does not close it. No close_notify is sent. */
 struct tls_conn *tls_conn_free(struct tls_conn *t)
 {
 	if (t)
@@ -92,6 +93,7 @@ struct tls_conn *tls_conn_free(struct tls_conn *t)
 	return NULL;
 }
 
+/* The verdict comes first: OpenSSL's queue only says that the verification failed, not why. */
 static void note_why(struct tls_conn *t)
 {
 	long verdict = SSL_get_verify_result(t->ssl);
@@ -127,6 +129,7 @@ int tls_conn_greet(struct tls_conn *t)
 	r = SSL_connect(t->ssl);
 	if (r == 1)
 		return 1;
+	/* A peer that closes within the handshake (0) has failed, too. */
 	return tls_refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
 }
 
@@ -149,6 +152,7 @@ ssize_t tls_conn_write(struct tls_conn *t, const void *p, size_t n)
 	r = SSL_write_ex(t->ssl, p, n, &gone);
 	if (r == 1)
 		return (ssize_t)gone;
+	/* There is no end of the stream for a writer: a peer that has closed (0) is an error. */
 	return tls_refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
 }
 
@@ -157,6 +161,7 @@ bool tls_conn_wants_room(const struct tls_conn *t)
 	return t->wants_room;
 }
 
+/* SSL_pending would miss a record that was received but is not decrypted yet. */
 bool tls_conn_has_more(const struct tls_conn *t)
 {
 	return SSL_has_pending(t->ssl) == 1;

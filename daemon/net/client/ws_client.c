@@ -107,6 +107,7 @@ static int on_ws_client_event(struct lws *wsi, enum lws_callback_reasons reason,
 		loop_dispatch(w->loop);
 		return 0;
 	case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
+		/* lws_client_connect_via_info has not returned yet. */
 		w->wsi = wsi;
 		return add_authorization(w, in, len);
 	case LWS_CALLBACK_CLIENT_ESTABLISHED:
@@ -166,6 +167,7 @@ static int connect_url(struct ws_client *w, struct err *e)
 	ci.port = port;
 	ci.path = strcmp(path, "/") == 0 ? "/acp" : path;
 	ci.host = ci.origin = host;
+	/* The daemon checks an Origin if there is one, and only browsers have to send it. */
 	ci.origin = NULL;
 	ci.protocol = NULL;
 	ci.local_protocol_name = protocols[0].name;
@@ -179,6 +181,7 @@ static int connect_url(struct ws_client *w, struct err *e)
 static int ws_client_open_context(struct ws_client *w, struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
+	/* A duplicate, because lws closes what it has adopted. */
 	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(w->loop)) };
 
 	lws_set_log_level(LLL_ERR | LLL_WARN, on_ws_client_lws_log);
@@ -262,6 +265,7 @@ struct ws_client *ws_client_free(struct ws_client *w)
 		free(m);
 	}
 	buf_done(&w->in);
+	/* This header has the token. */
 	secret_text_wipe(w->header);
 	free_each(w->header, w->url, w);
 	return NULL;

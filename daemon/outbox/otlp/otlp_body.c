@@ -25,6 +25,7 @@ int otlp_gzip(struct slice body, struct buf *ret)
 	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) !=
 	    Z_OK)
 		return -ENOMEM;
+	/* An upper limit, so one call with Z_FINISH completes the stream. */
 	room = deflateBound(&z, body.n);
 	r = buf_reserve(ret, room);
 	if (r == 0) {
@@ -83,6 +84,7 @@ static bool otlp_body_take_value(struct slice *s, unsigned wire, struct field *f
 		return take_varint(s, &f->value) && otlp_body_take_bytes(s, f->value, &f->bytes);
 	case 5:
 		return otlp_body_take_bytes(s, 4, &f->bytes);
+	/* Groups (3 and 4) do not occur in proto3. */
 	default:
 		return false;
 	}
@@ -152,5 +154,6 @@ uint64_t otlp_answer_rejected(struct slice body, bool json, struct slice *messag
 
 	*message = SLICE_NONE;
 	rejected = json ? from_json(body, message) : from_protobuf(body, message);
+	/* The count is an int64 in OTLP; a negative one is ignored. */
 	return rejected <= INT64_MAX ? rejected : 0;
 }

@@ -118,6 +118,7 @@ static bool otlp_config_decode(struct slice s, struct buf *b)
 		}
 		high = i + 1 < s.n ? hex_digit(s.p[i + 1]) : -1;
 		low = i + 2 < s.n ? hex_digit(s.p[i + 2]) : -1;
+		/* %00 is refused, because a NUL would cut the text off. */
 		if (high < 0 || low < 0 || (high == 0 && low == 0))
 			return false;
 		buf_putc(b, (char)(high << 4 | low));
@@ -169,6 +170,7 @@ static bool otlp_config_is_token(struct slice s)
 static bool are_headers(struct slice object)
 {
 	jobj_each(key, v, object)
+		/* An escape in the JSON stands for a quote, a backslash or a control character. */
 		if (!otlp_config_is_token(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
 			return false;
 	return true;
@@ -258,6 +260,7 @@ static int take_endpoint(const struct reading *r, enum otlp_signal s)
 	if (value)
 		return otlp_config_take_url(r, s, name, value, false);
 	value = get(r, "OTEL_EXPORTER_OTLP_ENDPOINT");
+	/* The default is that of the specification. */
 	return otlp_config_take_url(r, s, "OTEL_EXPORTER_OTLP_ENDPOINT",
 				    value ? value : "http://localhost:4318", true);
 }
@@ -356,6 +359,7 @@ static void take_ratio(const struct reading *r)
 	char *end = NULL;
 	double ratio = value ? strtod(value, &end) : 1;
 
+	/* Written as a negation, so that NaN is refused, too. */
 	if (value && (*end || !(ratio >= 0 && ratio <= 1)))
 		otlp_config_warn(r, name, "is no number from 0 to 1, and is ignored");
 	else

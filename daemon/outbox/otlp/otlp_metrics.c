@@ -186,6 +186,7 @@ void measures_add(struct measures *m, enum measured what,
 	struct series *s = otlp_metrics_find(m, what, labels);
 	size_t i = 0;
 
+	/* A bound belongs to the bucket that it closes, as OTLP specifies. */
 	while (i < BOUNDS_MAX && value > forms[what].bounds[i])
 		i++;
 	s->buckets[i]++;

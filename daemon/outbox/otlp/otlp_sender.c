@@ -82,6 +82,7 @@ void otlp_sender_add(struct otlp_sender *s, struct slice record)
 	list_add_tail(&s->queue, &w->link);
 	s->n++;
 	s->bytes += record.n;
+	/* The delay counts from the first record of a batch: a steady flow does not postpone it. */
 	if (!s->due)
 		s->due = clock_mono_ms() + s->cfg.to->delay_ms;
 	go(s);
@@ -126,6 +127,7 @@ static void take_rejected(struct otlp_sender *s)
 static void otlp_batch_taken(struct otlp_sender *s)
 {
 	s->counts.sent += s->on_way;
+	/* Before drop_batch, which sets on_way to 0: rejected records move from `sent` to `rejected`. */
 	take_rejected(s);
 	drop_batch(s);
 	if (s->told)
@@ -151,10 +153,12 @@ static void otlp_batch_failed(struct otlp_sender *s, bool again, const char *why
 		s->counts.dropped += s->on_way;
 		drop_batch(s);
 	}
+	/* Records that are to be sent again stay at the head of the queue. */
 	s->on_way = 0;
 	otlp_sender_end_request(s);
 }
 
+/* The statuses that OTLP/HTTP defines as retryable. */
 static bool is_passing(int status)
 {
 	return status == 429 || (status >= 502 && status <= 504);
@@ -229,6 +233,7 @@ static void make_body(struct otlp_sender *s, struct buf *body)
 
 	records = xalloc((max + 1) * sizeof(*records));
 	list_each(w, &s->queue, struct waiting, link) {
+		/* At least one record, even if it is larger than a batch. */
 		if (n == max || (n && bytes + w->n > OTLP_BATCH_BYTES))
 			break;
 		records[n++] = (struct slice){ w->bytes, w->n };
@@ -267,6 +272,7 @@ static void begin_request(struct otlp_sender *s)
 	s->retry_after_ms = 0;
 	buf_reset(&s->answer);
 	s->due = 0;
+	/* idle_ms of the request limits silence only; the deadline limits the whole request. */
 	loop_timer_set(s->cfg.loop, &s->deadline, s->cfg.to->timeout_ms, on_otlp_sender_deadline,
 		       s);
 	if (otlp_sender_open_request(s, &e) < 0)
@@ -276,6 +282,7 @@ static void begin_request(struct otlp_sender *s)
 /* When something may be sent; 0: now. */
 static uint64_t due_at(const struct otlp_sender *s)
 {
+	/* Also for a flush: it does not shorten the back-off. */
 	if (s->retry_at)
 		return s->retry_at;
 	return s->now || s->n >= s->cfg.to->batch_max || s->bytes >= OTLP_BATCH_BYTES ? 0 : s->due;

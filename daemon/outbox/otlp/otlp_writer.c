@@ -41,6 +41,7 @@ static void put_tag(struct otlp_writer *w, unsigned field, enum wire wire)
 	put_varint(w->b, (uint64_t)field << 3 | wire);
 }
 
+/* Little-endian, as protobuf defines fixed64. */
 static void put_fixed(struct buf *b, uint64_t v)
 {
 	for (int i = 0; i < 8; i++)
@@ -132,6 +133,7 @@ static struct slice otlp_cut(struct slice text)
 	if (text.n <= OTLP_TEXT_MAX)
 		return text;
 	text.n = OTLP_TEXT_MAX;
+	/* Not within a character: the following bytes of one are 10xxxxxx in UTF-8. */
 	while (text.n && ((unsigned char)text.p[text.n] & 0xc0) == 0x80)
 		text.n--;
 	return text;
@@ -224,6 +226,7 @@ static void put_double(struct otlp_writer *w, const char *name, double v)
 {
 	char text[32];
 
+	/* 17 digits restore any double. JSON of protobuf has strings for what is not finite. */
 	if (isfinite(v))
 		snprintf(text, sizeof(text), "%.17g", v);
 	else

@@ -46,6 +46,7 @@ static const struct signal_names {
 	{ "resourceLogs", "scopeLogs", "logRecords" },
 };
 
+/* The daemon sets these itself; twice the same key would be ambiguous. */
 static bool telemetry_is_ours(struct slice key)
 {
 	return slice_is(key, "service.name") || slice_is(key, "service.version") ||
@@ -143,6 +144,7 @@ static bool telemetry_is_below(const char *trace_id, double ratio)
 
 bool telemetry_samples(const struct telemetry *t, const char *trace_id, int parent)
 {
+	/* Without a parent (a negative value) the sampler of roots decides. */
 	if (t->cfg.parent_based && parent >= 0)
 		return parent;
 	if (t->cfg.sampler == SAMPLER_RATIO)
@@ -213,6 +215,7 @@ static void tell_metrics(struct telemetry *t)
 		otlp_metrics_done(&m);
 	}
 	measures_put(t->measures, json, t->begun_ns, now, on_metric, t);
+	/* At once: the interval is the delay of metrics already. */
 	otlp_sender_flush(t->senders[OTLP_METRICS]);
 }
 
@@ -273,6 +276,7 @@ static void telemetry_put_fields(struct otlp_writer *w, const struct log_line *l
 		snprintf(key, sizeof(key), "acpd.%s", line->pairs[2 * i]);
 		otlp_attr_text(w, LOG_ATTRIBUTES, key, line->pairs[2 * i + 1]);
 	}
+	/* The name of OpenTelemetry's conventions, in addition to acpd.session. */
 	otlp_attr_text(w, LOG_ATTRIBUTES, "gen_ai.conversation.id", log_field(line, "session"));
 	otlp_list_end(w);
 }
@@ -315,6 +319,7 @@ void telemetry_begin(struct telemetry *t, const char *incarnation)
 	if (!t)
 		return;
 	xstrset(&t->incarnation, incarnation);
+	/* The start time of cumulative metrics: a receiver takes a new one for a reset. */
 	t->begun_ns = clock_real_ms() * NS_OF_MS;
 	if (t->senders[OTLP_METRICS])
 		loop_timer_set(t->loop, &t->timer, t->cfg.to[OTLP_METRICS].delay_ms, on_interval,
@@ -394,6 +399,7 @@ struct telemetry *telemetry_free(struct telemetry *t)
 {
 	if (!t)
 		return NULL;
+	/* First: nothing may be added to senders that are being freed. */
 	log_tap(NULL, NULL);
 	loop_timer_cancel(&t->timer);
 	for (int s = 0; s < OTLP_SIGNALS; s++)

@@ -84,6 +84,7 @@ static struct part_word fallback(const struct policy *p)
 		return w;
 	if (p->category_given[CATEGORY_EXECUTE])
 		return (struct part_word){ p->category[CATEGORY_EXECUTE], NULL, true };
+	/* Without any rule all commands are allowed; with one, a human is asked about those that no rule names. */
 	w.verdict = p->ncommands ? POLICY_ASK : POLICY_ALLOW;
 	return w;
 }
@@ -145,6 +146,7 @@ void judge_variable(struct judge *j, const char *name, size_t n)
 
 /* --- one command ------------------------------------------------------------------------------------- */
 
+/* These run no program and write no file; the lexer has judged a redirection. */
 static bool is_harmless_program(const struct word *v)
 {
 	static const char *const names[] = { ":",    "true", "false", "cd",   "pwd",

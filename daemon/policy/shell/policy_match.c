@@ -15,6 +15,8 @@ static const char *base_name(const char *s)
 
 /* --- narrow: what allows ----------------------------------------------------------------------------- */
 
+/* A rule without a path allows the program in root's directories only: elsewhere an agent could have written
+ * it. */
 static bool is_program_narrow(const char *rule, const char *word)
 {
 	static const char *const trusted[] = { "/bin/", "/usr/bin/" };
@@ -32,6 +34,7 @@ static bool is_program_narrow(const char *rule, const char *word)
 
 static bool matches_narrow(const struct policy_command *r, const struct word *v, size_t n)
 {
+	/* Extra arguments matter only to what allows: a rule that denies must not be evaded by adding one. */
 	if (n < r->n || (r->exact && n != r->n && r->verdict == POLICY_ALLOW))
 		return false;
 	for (size_t i = 0; i < r->n; i++) {
@@ -111,6 +114,7 @@ static bool covers(const struct word *w, const char *rule)
 		return strncmp(rule, s, strlen(s)) == 0;
 	if (strncmp(s, "--", 2) == 0 && strncmp(rule, "--", 2) == 0)
 		return s[2] && (strncmp(rule, s, strcspn(s, "=")) == 0);
+	/* A path from home, or one with "..", can lead to any absolute path. */
 	if (rule[0] == '/' && (s[0] == '~' || climbs(s)))
 		return true;
 	return path_equal(rule, s);
@@ -126,6 +130,7 @@ static bool word_present(const char *rule, const struct word *v, size_t n)
 
 static bool matches_wide(const struct policy_command *r, const struct word *v, size_t n)
 {
+	/* By base name: the program is meant at any path. */
 	if (!n || v[0].kind != WORD_PLAIN ||
 	    strcmp(base_name(r->words[0]), base_name(v[0].text)) != 0)
 		return false;

@@ -22,6 +22,8 @@ static const char *replace_end(const char *s)
 	return s ? part_end(s, delimiter) : NULL;
 }
 
+/* Left out are e, which runs a program, w and W, which write files, r and R, which read them, and commands
+ * whose text would need a parser: a, i, c and labels. */
 bool policy_sed_plain(const char *s)
 {
 	while (s && *s) {

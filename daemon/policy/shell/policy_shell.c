@@ -51,10 +51,12 @@ static void word_glob(struct lexer *l)
 {
 	l->in_word = true;
 	l->digits = false;
+	/* The text before the first star limits what the word can become. Without it, it can become anything. */
 	if (l->kind == WORD_PLAIN)
 		l->kind = buf_len(&l->text) ? WORD_GLOB : WORD_UNKNOWN;
 }
 
+/* Output there creates or changes no file. */
 static bool is_sink(struct slice s)
 {
 	return slice_is(s, "/dev/null") || slice_is(s, "/dev/stdout") || slice_is(s, "/dev/stderr");
@@ -144,6 +146,7 @@ static void command_end(struct lexer *l)
 /* The place after the bracket that closes the one before p; end if there is none. */
 static const char *bracket_end(const char *p, const char *end, char open, char close)
 {
+	/* Quotes are not parsed: for anything but a plain ${NAME} the verdict of a shell is noted anyway. */
 	unsigned depth = 1;
 
 	for (; p < end; p++) {
@@ -233,6 +236,7 @@ static void quote_single(struct lexer *l)
 		judge_sh(l->j, "a quotation without end");
 }
 
+/* A backslash stays in the word except before these five characters (POSIX shell, section 2.2.3). */
 static void quote_double(struct lexer *l)
 {
 	l->in_word = l->quoted = true;
@@ -307,6 +311,7 @@ static void redirection(struct lexer *l)
 
 static void comment(struct lexer *l)
 {
+	/* Within a word '#' is a plain character. */
 	if (l->in_word) {
 		word_char(l, *l->p++);
 		return;
@@ -333,6 +338,7 @@ static void brace(struct lexer *l)
 	}
 }
 
+/* The second character of &&, || and ;; ends a command without words, which judge_command ignores. */
 static void separator(struct lexer *l)
 {
 	command_end(l);

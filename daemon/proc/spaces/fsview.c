@@ -193,6 +193,7 @@ static bool is_needed(const struct fsview *v, const struct fsview_place *p)
 	const struct fsview_place *over = p->over == FSVIEW_ROOT ? NULL : &v->place[p->over];
 	bool in_void = over && (kind_is_void(over->kind) || over->kind == FSVIEW_TMP);
 
+	/* Outside of an empty place the links of the other name still lead to the real one. */
 	if (p->out || p->alias)
 		return in_void && !p->out;
 	switch (p->kind) {
@@ -236,6 +237,7 @@ static int fsview_check_place(struct fsview *v, size_t i, struct err *e)
 			return err_set(e, -EINVAL, 0, REASON,
 				       "%s cannot be worked in: %s is the session's own", path,
 				       ours[k]);
+	/* All places at this path: they follow one another. */
 	for (; !is_last(v, i); i++)
 		if (v->place[i + 1].kind == FSVIEW_SECRET)
 			return err_set(e, -EINVAL, 0, REASON,
@@ -265,6 +267,7 @@ int fsview_settle(struct fsview *v, struct err *e)
 			continue;
 		}
 		v->place[i] = (struct fsview_place){ 0 };
+		/* kept is at most i: no place is overwritten before it is read. */
 		v->place[kept] = p;
 		last = (int)kept++;
 	}

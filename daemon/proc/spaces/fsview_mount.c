@@ -134,6 +134,7 @@ static int put_cover(const struct cover *c)
 	_cleanup_(closep) int mount = target < 0 ? -1 : cover_mount(c);
 	int r;
 
+	/* This kernel has no such file, so nothing needs a cover. */
 	if (target == -ENOENT)
 		return 0;
 	r = target < 0 ? target : mount < 0 ? mount : mount_attach(mount, target);
@@ -173,6 +174,7 @@ struct devices {
 static int devices_open(struct devices *d)
 {
 	static const char *const dir[] = { "mode", "0755", NULL };
+	/* ptmx has mode 0000 unless ptmxmode is given (devpts of the kernel). */
 	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", NULL };
 	static const char *const shm[] = { "mode", "1777", "size", SPACES_SHM_BYTES, NULL };
 
@@ -196,6 +198,7 @@ static int put_node(const struct devices *d, size_t i)
 
 	if (d->node[i] < 0)
 		return 0;
+	/* A file to mount on: in a user namespace mknod(2) of a device fails. */
 	file = openat(d->dir, devices[i], O_CREAT | O_EXCL | O_CLOEXEC | O_RDONLY, 0666);
 	return file < 0 ? -errno : mount_attach(d->node[i], file);
 }
@@ -219,6 +222,7 @@ static int put_devices(const struct devices *d)
 		r = attach_at(d->pts, d->dir, "pts");
 	if (r == 0)
 		r = attach_at(d->shm, d->dir, "shm");
+	/* Last: nodes, links and directories were made in it. */
 	return r == 0 ? set_attributes(d->dir, 0, MOUNT_ATTR_RDONLY, 0) : r;
 }
 
@@ -245,6 +249,7 @@ struct stand {
 static int stand_step_into(int at, const char *name, const struct stand *s)
 {
 	bool made = mkdirat(at, name, 0755) == 0;
+	/* O_NOFOLLOW: in a directory that others can write, the name may be a link. */
 	int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && made && s->given && fchownat(fd, "", s->uid, s->gid, AT_EMPTY_PATH) < 0) {
@@ -298,6 +303,7 @@ static int put_places(const struct fsview *v, struct stand s, unsigned *number)
 {
 	int r = 0;
 
+	/* Parents before what lies in them: the places are sorted by path. */
 	for (size_t i = 0; r == 0 && i < v->n; i++) {
 		*number = (unsigned)i;
 		r = place_attach(v, &v->place[i], s);
@@ -337,6 +343,7 @@ static int places_open_sources(struct fsview *v, struct fsview_fault *ret)
 
 int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
 {
+	/* Mounts made outside later still arrive in a slave (mount_namespaces(7)); nothing gets out of either. */
 	int r = everywhere(0, v->n ? MS_PRIVATE : MS_SLAVE);
 
 	*ret = (struct fsview_fault){ 0 };

@@ -13,6 +13,7 @@ static int overlay_set(int fs, const char *key, const char *value)
 	return fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
 
+/* The path of a descriptor has no ':', which overlayfs takes for a separator of lower directories. */
 static int set_dir(int fs, const char *key, int dir)
 {
 	char path[40];
@@ -63,12 +64,14 @@ int overlay_mount(const struct overlay_spec *spec, struct err *e)
 	return 0;
 }
 
+/* A path can have several mounts on top of one another; EINVAL says that none is left. */
 void overlay_unmount(const char *path)
 {
 	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
 		;
 }
 
+/* Propagation is a property of a mount, so the directory is made one first. */
 int overlay_make_private(const char *dir)
 {
 	if (mount(dir, dir, NULL, MS_BIND, NULL) < 0 ||

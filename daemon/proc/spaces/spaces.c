@@ -155,6 +155,8 @@ _noreturn_ static void make_spaces(const struct space_plan *p)
 	for (size_t i = 0; i < ARRAY_SIZE(each); i++)
 		if (unshare(each[i].flags) < 0)
 			report_fault(p->status[1], each[i].step, errno, 0);
+	/* The raw call without a stack forks; CLONE_PARENT makes the child the daemon's, which can then wait
+	 * for it. */
 	pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		be_init(p);
@@ -185,6 +187,7 @@ static pid_t take_reports(int from, struct space_report *ret)
 		return init;
 	if (ret->step == SPACE_MADE) /* it was killed */
 		*ret = (struct space_report){ SPACE_PIDS, ECHILD, 0 };
+	/* The child has reported a failure and exits, so the wait is short. */
 	if (init)
 		RETRY(waitpid(init, NULL, 0));
 	return 0;
@@ -205,6 +208,7 @@ static pid_t start_init(struct space_plan *p, struct space_report *ret)
 		make_spaces(p);
 	if (pid < 0)
 		*ret = (struct space_report){ SPACE_PIDS, errno, 0 };
+	/* With the daemon's own copy open, take_reports would never read end of file. */
 	close(p->status[1]);
 	init = pid < 0 ? 0 : take_reports(from, ret);
 	if (pid > 0)
@@ -299,6 +303,8 @@ static int start_mounts(struct fsview *view, struct space_report *ret)
 	if (pipe2(status, O_CLOEXEC) == 0 && pipe2(hold, O_CLOEXEC) == 0)
 		pid = fork();
 	if (pid == 0) {
+		/* With a writer of its own the child would never see that the daemon has closed the pipe, or
+		 * died. */
 		close(hold[1]);
 		be_mounts(view, status[1], hold[0]);
 	}
@@ -413,8 +419,10 @@ bool spaces_live(const struct spaces *s)
 {
 	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
 
+	/* Without init nothing can end: the descriptor holds the mount namespace. */
 	if (!s->init)
 		return true;
+	/* A pidfd is readable once its process has ended (pidfd_open(2)). */
 	return poll(&p, 1, 0) == 0;
 }
 
@@ -424,6 +432,8 @@ int spaces_enter(const struct spaces *s)
 
 	if (!s->init)
 		return setns(s->mounts, CLONE_NEWNS) < 0 ? -errno : 0;
+	/* By a pidfd all namespaces are entered in one call (Linux 5.8). The pid namespace applies to children
+	 * only. */
 	return setns(s->pidfd, flags) < 0 ? -errno : 1;
 }
 
