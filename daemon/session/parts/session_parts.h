@@ -7,6 +7,12 @@
  *	shut	MCP servers stop before the network namespace that they listen in is released; the session's namespaces
  *		are released before a draft is unmounted, because its mount is bound into them
  *	drop	checks end before questions: a check that ends may withdraw one
+ *	check_*	the error that is answered where several would be: a draft before the workspace, budgets last
+ *	place	the user of a session is chosen before its directory, which is made as that user
+ *	open_bounds	the namespaces are made last: they hold the network
+ *	connect	MCP servers and model calls before the wall of the network, which has to know where they are
+ *	put_end	the budget before the checks, as in put_*
+ *	turn_ended	the span of a turn ends before another attempt follows
  *
  * For the other hooks the order does not matter.
  */
@@ -30,8 +36,8 @@
 	X(SPACES, spaces)                                                                          \
 	X(CHECK, check)                                                                            \
 	X(APPROVAL, approval)                                                                      \
-	X(WORKSPACE, workspace)                                                                    \
 	X(DRAFT, draft)                                                                            \
+	X(WORKSPACE, workspace)                                                                    \
 	X(BUNDLE, bundle)                                                                          \
 	X(PROGRAMS, programs)                                                                      \
 	X(USAGE, usage)
