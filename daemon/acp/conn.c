@@ -200,7 +200,8 @@ static bool pump_queue(struct pump *p)
 		if (waits_for_events(o) && !pump_view(p, o->view, o->barrier))
 			return false;
 		p->waits = waits_for_events(o) && watcher_waits(&o->view->w);
-		if (p->waits)
+		/* One call reads a bounded part of the journal: the rest follows in the next batch, and the answer behind it. */
+		if (p->waits || (waits_for_events(o) && watcher_behind(&o->view->w)))
 			return false;
 		if (!pump_frame(p, (struct slice){ o->text, o->n }))
 			return false;
