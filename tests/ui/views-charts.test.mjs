@@ -10,7 +10,7 @@ import { packages, VIEWS } from './page.mjs';
 let spans, shares, form, blocks;
 before(async () => {
   packages();
-  [spans, shares, form, blocks] = await Promise.all(['spans', 'shares', 'form', 'blocks'].map((name) => import(path.join(VIEWS, `${name}.ts`))));
+  [spans, shares, form, blocks] = await Promise.all(['session/spans', 'session/shares', 'turn/form', 'calls/blocks'].map((name) => import(path.join(VIEWS, `${name}.ts`))));
 });
 
 const span = (kind, start, end, more = {}) => ({ kind, turn: 1, start, end, label: kind, ...more });

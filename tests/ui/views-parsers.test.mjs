@@ -14,7 +14,7 @@ import { packages, VIEWS } from './page.mjs';
 let md, ansi, patch, texts, visible, format;
 before(async () => {
   packages();
-  [md, ansi, patch, texts, visible, format] = await Promise.all(['markdown', 'ansi', 'patch', 'textdiff', 'visible', 'format']
+  [md, ansi, patch, texts, visible, format] = await Promise.all(['text/markdown', 'text/ansi', 'calls/patch', 'calls/textdiff', 'text/visible', 'text/format']
     .map((name) => import(path.join(VIEWS, `${name}.ts`))));
 });
 

@@ -2,6 +2,6 @@
 // Where the page starts.
 import { render } from 'preact';
 import { App } from './app/App.tsx';
-import { PageState } from './app/state.ts';
+import { PageState } from './app/state/state.ts';
 
 render(<App state={new PageState()} />, document.getElementById('app')!);

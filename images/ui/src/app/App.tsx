@@ -2,16 +2,16 @@
 // The whole page: the bar, the list, the session; the keyboard; files that are dropped.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { BundleSubject } from './bundle-subject.ts';
-import { useEmitter } from './emitter.ts';
+import { BundleSubject } from './state/bundle-subject.ts';
+import { useEmitter } from './state/emitter.ts';
 import { Help } from './Help.tsx';
-import { handleKey, type KeyRow } from './keys.ts';
+import { handleKey, type KeyRow } from './state/keys.ts';
 import { SessionPage, TABS, type SessionHandle } from './SessionPage.tsx';
 import { Sessions } from './Sessions.tsx';
-import type { PageState } from './state.ts';
-import { nextTheme, readTheme, setTheme, type Theme } from './theme.ts';
-import { plain } from '../views/visible.ts';
-import { Visible } from '../views/Visible.tsx';
+import type { PageState } from './state/state.ts';
+import { nextTheme, readTheme, setTheme, type Theme } from './state/theme.ts';
+import { plain } from '../views/text/visible.ts';
+import { Visible } from '../views/text/Visible.tsx';
 import { Welcome } from './Welcome.tsx';
 
 export function App({ state }: { state: PageState }) {

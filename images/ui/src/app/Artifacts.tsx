@@ -4,9 +4,9 @@
 import { useState } from 'preact/hooks';
 import type { Artifact } from '../model/items.ts';
 import { sayRefusal } from '../net/refusals.ts';
-import { bytes, plural } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
-import type { Subject } from './subject.ts';
+import { bytes, plural } from '../views/text/format.ts';
+import { Visible } from '../views/text/Visible.tsx';
+import type { Subject } from './state/subject.ts';
 
 const SHOWN = 100;
 

@@ -4,11 +4,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Run, SessionInfo } from '../model/run.ts';
 import { totalOf } from '../model/usage.ts';
-import { Budgets } from '../views/Budgets.tsx';
-import { count, money } from '../views/format.ts';
-import { Plan } from '../views/Plan.tsx';
-import { Queue } from '../views/Queue.tsx';
-import { Visible } from '../views/Visible.tsx';
+import { Budgets } from '../views/session/Budgets.tsx';
+import { count, money } from '../views/text/format.ts';
+import { Plan } from '../views/turn/Plan.tsx';
+import { Queue } from '../views/turn/Queue.tsx';
+import { Visible } from '../views/text/Visible.tsx';
 
 export interface AsideProps {
 	run: Run;

@@ -5,12 +5,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Changes as Data } from '../model/changes.ts';
 import { sayRefusal } from '../net/refusals.ts';
-import { Diff } from '../views/Diff.tsx';
-import { plural } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
+import { Diff } from '../views/calls/Diff.tsx';
+import { plural } from '../views/text/format.ts';
+import { Visible } from '../views/text/Visible.tsx';
 import { DraftBar } from './DraftBar.tsx';
-import { LiveSubject } from './live-subject.ts';
-import type { Subject } from './subject.ts';
+import { LiveSubject } from './state/live-subject.ts';
+import type { Subject } from './state/subject.ts';
 
 const SHOWN = 200;
 

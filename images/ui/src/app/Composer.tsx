@@ -3,8 +3,8 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Confirm } from './Confirm.tsx';
-import { Visible } from '../views/Visible.tsx';
-import type { LiveSubject } from './live-subject.ts';
+import { Visible } from '../views/text/Visible.tsx';
+import type { LiveSubject } from './state/live-subject.ts';
 
 export function Composer({ subject }: { subject: LiveSubject }) {
 	const [text, setText] = useState('');

@@ -5,10 +5,10 @@ import { useState } from 'preact/hooks';
 import type { Changes } from '../model/changes.ts';
 import type { DraftState } from '../model/run.ts';
 import { sayRefusal } from '../net/refusals.ts';
-import { bytes, plural } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
+import { bytes, plural } from '../views/text/format.ts';
+import { Visible } from '../views/text/Visible.tsx';
 import { Confirm } from './Confirm.tsx';
-import type { LiveSubject } from './live-subject.ts';
+import type { LiveSubject } from './state/live-subject.ts';
 
 export interface DraftBarProps {
 	subject: LiveSubject;

@@ -2,7 +2,7 @@
 // The keys, in a dialog.
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { KeyRow } from './keys.ts';
+import type { KeyRow } from './state/keys.ts';
 
 export function Help({ rows, onClose }: { rows: KeyRow[]; onClose: () => void }) {
 	const dialog = useRef<HTMLDialogElement>(null);

@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Item } from '../model/items.ts';
-import type { Subject } from './subject.ts';
+import type { Subject } from './state/subject.ts';
 import type { OnAnswer } from './QuestionRow.tsx';
 import { plainText } from '../model/blocks.ts';
 import { oneLine } from '../model/read.ts';

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import type { JsonObject } from '../model/event.ts';
 import type { Question as Data } from '../model/items.ts';
 import { sayRefusal } from '../net/refusals.ts';
-import { Question } from '../views/Question.tsx';
+import { Question } from '../views/turn/Question.tsx';
 
 /** Answers a question; undefined: nobody may from here. */
 export type OnAnswer = ((id: string, answer: JsonObject) => Promise<void>) | undefined;

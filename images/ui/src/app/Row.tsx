@@ -4,13 +4,13 @@
 import type { ComponentChildren } from 'preact';
 import type { Item } from '../model/items.ts';
 import { plainText } from '../model/blocks.ts';
-import { Block } from '../views/Block.tsx';
-import { bytes } from '../views/format.ts';
-import { Thought } from '../views/Thought.tsx';
-import { ToolCall } from '../views/ToolCall.tsx';
-import { Visible } from '../views/Visible.tsx';
-import { Checks } from '../views/Checks.tsx';
-import { Plan } from '../views/Plan.tsx';
+import { Block } from '../views/calls/Block.tsx';
+import { bytes } from '../views/text/format.ts';
+import { Thought } from '../views/turn/Thought.tsx';
+import { ToolCall } from '../views/calls/ToolCall.tsx';
+import { Visible } from '../views/text/Visible.tsx';
+import { Checks } from '../views/turn/Checks.tsx';
+import { Plan } from '../views/turn/Plan.tsx';
 import { QuestionRow, type OnAnswer } from './QuestionRow.tsx';
 import { TurnEnd } from './TurnEnd.tsx';
 

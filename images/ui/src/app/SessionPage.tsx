@@ -3,22 +3,22 @@
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JsonObject } from '../model/event.ts';
-import { money } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
+import { money } from '../views/text/format.ts';
+import { Visible } from '../views/text/Visible.tsx';
 import { Aside } from './Aside.tsx';
 import { Composer } from './Composer.tsx';
-import { useEmitter } from './emitter.ts';
+import { useEmitter } from './state/emitter.ts';
 import { History, type HistoryHandle } from './History.tsx';
-import { LiveSubject } from './live-subject.ts';
-import { McpServers } from '../views/McpServers.tsx';
-import { UsageChart } from '../views/UsageChart.tsx';
+import { LiveSubject } from './state/live-subject.ts';
+import { McpServers } from '../views/session/McpServers.tsx';
+import { UsageChart } from '../views/session/UsageChart.tsx';
 import { ChecksPane, ErrorsPane, FilesPane } from './panes.tsx';
-import type { Subject } from './subject.ts';
+import type { Subject } from './state/subject.ts';
 import { Tabs, type TabRow } from './Tabs.tsx';
 import { TimelinePane } from './TimelinePane.tsx';
 import { Transport } from './Transport.tsx';
 import { useNarrow } from './narrow.ts';
-import { sessionName, sessionState, streamState } from './words.ts';
+import { sessionName, sessionState, streamState } from './state/words.ts';
 
 export const TABS = ['history', 'timeline', 'usage', 'files', 'checks', 'servers', 'errors', 'state'] as const;
 export type Tab = (typeof TABS)[number];

@@ -3,10 +3,10 @@
 
 import type { SessionInfo } from '../model/run.ts';
 import { useMemo, useState } from 'preact/hooks';
-import { count, money } from '../views/format.ts';
+import { count, money } from '../views/text/format.ts';
 import { totalOf } from '../model/usage.ts';
-import { Visible } from '../views/Visible.tsx';
-import { ago, sessionName, sessionState } from './words.ts';
+import { Visible } from '../views/text/Visible.tsx';
+import { ago, sessionName, sessionState } from './state/words.ts';
 
 const SHOWN = 200; // rows at a time
 

@@ -2,8 +2,8 @@
 // Where the time went.
 
 import type { Span } from '../model/run.ts';
-import type { Subject } from './subject.ts';
-import { Timeline } from '../views/Timeline.tsx';
+import type { Subject } from './state/subject.ts';
+import { Timeline } from '../views/session/Timeline.tsx';
 
 export function TimelinePane({ subject, onShow }: { subject: Subject; onShow: (row: number) => void }) {
 	const { run } = subject;

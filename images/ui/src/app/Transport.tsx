@@ -2,7 +2,7 @@
 // The controls of a replay.
 
 import type { Player } from '../model/player.ts';
-import { Replay } from '../views/Replay.tsx';
+import { Replay } from '../views/session/Replay.tsx';
 
 export interface TransportProps {
 	player: Player;

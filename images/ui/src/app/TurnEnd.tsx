@@ -4,8 +4,8 @@
 import type { EndItem } from '../model/items.ts';
 import { sayStop } from '../model/words.ts';
 import { totalOf } from '../model/usage.ts';
-import { count } from '../views/format.ts';
-import { ErrorWords } from '../views/ErrorWords.tsx';
+import { count } from '../views/text/format.ts';
+import { ErrorWords } from '../views/turn/ErrorWords.tsx';
 
 const VERDICTS: Record<string, [string, string]> = { verified: ['tag-ok', 'checks passed'], failed: ['tag-bad', 'checks failed'], unchecked: ['', 'not checked'] };
 

@@ -3,14 +3,14 @@
 
 import { useMemo } from 'preact/hooks';
 import type { Run } from '../model/run.ts';
-import { Checks } from '../views/Checks.tsx';
-import { ErrorWords } from '../views/ErrorWords.tsx';
-import { FilesChanged } from '../views/FilesChanged.tsx';
-import { clock } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
+import { Checks } from '../views/turn/Checks.tsx';
+import { ErrorWords } from '../views/turn/ErrorWords.tsx';
+import { FilesChanged } from '../views/calls/FilesChanged.tsx';
+import { clock } from '../views/text/format.ts';
+import { Visible } from '../views/text/Visible.tsx';
 import { Artifacts } from './Artifacts.tsx';
 import { Changes } from './Changes.tsx';
-import type { Subject } from './subject.ts';
+import type { Subject } from './state/subject.ts';
 
 const SHOWN = 100;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's plan: what is done, what it is at, what is to come.
-import type { Plan as Data } from '../model/items.ts';
-import { plural } from './format.ts';
-import { Icon } from './Icon.tsx';
-import { Markdown } from './Markdown.tsx';
-import { Visible } from './Visible.tsx';
+import type { Plan as Data } from '../../model/items.ts';
+import { plural } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
+import { Markdown } from '../text/Markdown.tsx';
+import { Visible } from '../text/Visible.tsx';
 
 export interface PlanProps { plan: Data }
 

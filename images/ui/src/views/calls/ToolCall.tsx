@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool call: one line that tells what, where and how it went; opened, what went in and what came out, as text, terminal, image or diff.
 import { useState } from 'preact/hooks';
-import type { Answer, ToolCall as Call } from '../model/items.ts';
-import type { ToolContent } from '../model/content.ts';
-import { answeredBy } from './answered.ts';
+import type { Answer, ToolCall as Call } from '../../model/items.ts';
+import type { ToolContent } from '../../model/content.ts';
+import { answeredBy } from '../turn/answered.ts';
 import { Block, Cut } from './Block.tsx';
 import type { TextAs } from './Block.tsx';
-import { Copy } from './Copy.tsx';
+import { Copy } from '../text/Copy.tsx';
 import { TextDiff } from './Diff.tsx';
-import { duration, plural, pretty } from './format.ts';
-import { Icon } from './Icon.tsx';
-import { LongText } from './LongText.tsx';
-import { Terminal } from './Terminal.tsx';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import { duration, plural, pretty } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
+import { LongText } from '../text/LongText.tsx';
+import { Terminal } from '../text/Terminal.tsx';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export interface ToolCallProps { call: Call; ms?: number; allowed?: Answer; open?: boolean } // allowed: what a question about it was answered
 

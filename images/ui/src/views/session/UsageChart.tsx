@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session used, by turn or by model, as tokens or money: stacked bars with a legend, and the same as a table.
 import { useMemo, useState } from 'preact/hooks';
-import type { ModelCall, ModelUse, Turn } from '../model/run.ts';
-import { count, money, plural, whole } from './format.ts';
+import type { ModelCall, ModelUse, Turn } from '../../model/run.ts';
+import { count, money, plural, whole } from '../text/format.ts';
 import { ceiling, chartOf } from './shares.ts';
 import type { Bar, By, Chart, Measure } from './shares.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
-import { useWidth } from './width.ts';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
+import { useWidth } from '../text/width.ts';
 
 export interface UsageChartProps { turns: Turn[]; calls: ModelCall[]; models: ModelUse[] }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MCP servers of a session, and how each of them is.
-import type { McpServer } from '../model/run.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import type { McpServer } from '../../model/run.ts';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export interface McpServersProps { servers: McpServer[] }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of a turn: the verdict, and of each its evidence.
 import { useState } from 'preact/hooks';
-import type { CheckResult } from '../model/items.ts';
-import { duration, plural, whole } from './format.ts';
-import { Icon } from './Icon.tsx';
-import { Terminal } from './Terminal.tsx';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import type { CheckResult } from '../../model/items.ts';
+import { duration, plural, whole } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
+import { Terminal } from '../text/Terminal.tsx';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export interface ChecksProps { checks: CheckResult[]; verdict?: string }
 

@@ -4,8 +4,8 @@ import { h } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
 import { contentOf, faultOf, fieldsOf } from './form.ts';
 import type { Field, Value } from './form.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export interface FormProps { schema: unknown; busy?: boolean; onSubmit: (content: Record<string, unknown>) => void; onDecline: () => void }
 

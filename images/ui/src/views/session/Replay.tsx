@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controls of a replay: play and pause, speed, and the place in the run.
-import { clock, spoken } from './format.ts';
-import { Icon } from './Icon.tsx';
+import { clock, spoken } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
 import { seekPlace, seekStep } from './spans.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export const SPEEDS = [1, 2, 5, 10, 20, 50] as const;
 

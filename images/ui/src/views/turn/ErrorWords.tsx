@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An error in words: what happened, what the other side said, and what to do.
-import type { TurnError } from '../model/items.ts';
+import type { TurnError } from '../../model/items.ts';
 import { statusWords, wordsOf } from './errors.ts';
-import { Icon } from './Icon.tsx';
-import { LongText } from './LongText.tsx';
-import { Visible } from './Visible.tsx';
+import { Icon } from '../text/Icon.tsx';
+import { LongText } from '../text/LongText.tsx';
+import { Visible } from '../text/Visible.tsx';
 
 export interface ErrorWordsProps { error: TurnError }
 

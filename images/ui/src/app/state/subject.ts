@@ -2,16 +2,16 @@
 // A session that is looked at: one of a daemon, live, or one of a bundle. Both can be replayed; then `model` and `pages` are those
 // of the replay.
 
-import type { JsonObject } from '../model/event.ts';
-import type { Changes } from '../model/changes.ts';
-import type { Artifact } from '../model/items.ts';
-import type { Run, SessionInfo } from '../model/run.ts';
-import type { Batch, Source } from '../model/source.ts';
-import type { StreamState } from '../net/session-source.ts';
-import { Pages } from '../model/pages.ts';
-import { Player } from '../model/player.ts';
-import { Model } from '../model/reduce.ts';
-import { applyRecord } from '../model/run-calls.ts';
+import type { JsonObject } from '../../model/event.ts';
+import type { Changes } from '../../model/changes.ts';
+import type { Artifact } from '../../model/items.ts';
+import type { Run, SessionInfo } from '../../model/run.ts';
+import type { Batch, Source } from '../../model/source.ts';
+import type { StreamState } from '../../net/session-source.ts';
+import { Pages } from '../../model/pages.ts';
+import { Player } from '../../model/player.ts';
+import { Model } from '../../model/reduce.ts';
+import { applyRecord } from '../../model/run-calls.ts';
 import { Emitter } from './emitter.ts';
 
 const FRAME_MAX_MS = 250; // a page that slept does not leap ahead

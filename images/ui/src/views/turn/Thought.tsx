@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model thought: folded, with its beginning as the line that stands for it. Its text is rendered only while it is open.
 import { useState } from 'preact/hooks';
-import { duration } from './format.ts';
-import { Markdown } from './Markdown.tsx';
-import { Visible } from './Visible.tsx';
+import { duration } from '../text/format.ts';
+import { Markdown } from '../text/Markdown.tsx';
+import { Visible } from '../text/Visible.tsx';
 
 export interface ThoughtProps { text: string; ms?: number; open?: boolean; running?: boolean }
 

@@ -4,14 +4,14 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { useBlocks } from './blocks.ts';
-import { plural, whole } from './format.ts';
-import { LongText } from './LongText.tsx';
+import { plural, whole } from '../text/format.ts';
+import { LongText } from '../text/LongText.tsx';
 import { makeRows, markLines, parsePatch } from './patch.ts';
 import type { FileDiff, Part, Row, Side } from './patch.ts';
 import { diffTexts } from './textdiff.ts';
-import { plain } from './visible.ts';
-import { marked, Visible } from './Visible.tsx';
-import { useWidth } from './width.ts';
+import { plain } from '../text/visible.ts';
+import { marked, Visible } from '../text/Visible.tsx';
+import { useWidth } from '../text/width.ts';
 
 export type DiffView = 'auto' | 'split' | 'unified';
 

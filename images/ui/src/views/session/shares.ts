@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Usage -> bars of a chart: by turn or by model, of tokens or of money. Of many turns several become one bar.
-import type { ModelCall, ModelUse, Turn } from '../model/run.ts';
-import type { Tokens } from '../model/items.ts';
+import type { ModelCall, ModelUse, Turn } from '../../model/run.ts';
+import type { Tokens } from '../../model/items.ts';
 
 export type By = 'turn' | 'model';
 export type Measure = 'tokens' | 'cost';

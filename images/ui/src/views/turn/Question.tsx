@@ -2,15 +2,15 @@
 // A question of the agent: what it wants, and the answers as buttons or as a form; how long there is for it, and in the end who gave it.
 import { useEffect, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
-import type { Question as Data } from '../model/items.ts';
+import type { Question as Data } from '../../model/items.ts';
 import { answeredBy } from './answered.ts';
 import { Form } from './Form.tsx';
-import { clock, spoken } from './format.ts';
-import { Icon } from './Icon.tsx';
-import { Markdown } from './Markdown.tsx';
-import { safeLink } from './markdown.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import { clock, spoken } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
+import { Markdown } from '../text/Markdown.tsx';
+import { safeLink } from '../text/markdown.ts';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export type Reply = { optionId: string } | { action: 'accept'; content?: Record<string, unknown> } | { action: 'decline' | 'cancel' };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Budgets as gauges: how much of each is used.
-import type { BudgetUse } from '../model/items.ts';
-import { count, duration, money } from './format.ts';
-import { plain } from './visible.ts';
+import type { BudgetUse } from '../../model/items.ts';
+import { count, duration, money } from '../text/format.ts';
+import { plain } from '../text/visible.ts';
 
 export interface BudgetsProps { budgets: BudgetUse[] }
 

@@ -3,13 +3,13 @@
 // focus), pinch, keys, buttons, and by marking a piece with the pointer. The same stands in a table for who does not see the picture.
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact';
-import type { Span, SpanKind } from '../model/run.ts';
-import { clock, duration, plural, whole as number } from './format.ts';
+import type { Span, SpanKind } from '../../model/run.ts';
+import { clock, duration, plural, whole as number } from '../text/format.ts';
 import { endOf, held, lanesOf, picture, rangeOf, ticks, zoomed } from './spans.ts';
 import type { Lane, Mark, Range } from './spans.ts';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
-import { useWidth } from './width.ts';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
+import { useWidth } from '../text/width.ts';
 
 // at: a time to point out, as where a replay is. now: until when what goes on is drawn. leftOut: spans that are not known any more.
 export interface TimelineProps { spans: Span[]; now: number; at?: number; leftOut?: number; onOpen?: (span: Span) => void }

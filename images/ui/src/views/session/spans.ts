@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry of the timeline: spans in lanes, and of those what a window of time shows. Spans that would be closer than a few pixels
 // become one mark with a count, so the number of marks depends on the width alone, not on the run.
-import type { Span, SpanKind } from '../model/run.ts';
+import type { Span, SpanKind } from '../../model/run.ts';
 
 export interface Range { from: number; to: number } // Unix ms
 export interface Placed { start: number; end: number; index: number; reach: number } // index into the spans; reach: the last end so far in its row

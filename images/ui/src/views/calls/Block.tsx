@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One block of content: text, image, sound, link to a resource, resource, or anything else as JSON.
-import type { Block as Content } from '../model/content.ts';
-import { bytes, pretty, whole } from './format.ts';
-import { Image } from './Image.tsx';
-import { LongText } from './LongText.tsx';
-import { Markdown } from './Markdown.tsx';
-import { safeLink } from './markdown.ts';
-import { Terminal } from './Terminal.tsx';
-import { plain } from './visible.ts';
-import { Visible } from './Visible.tsx';
+import type { Block as Content } from '../../model/content.ts';
+import { bytes, pretty, whole } from '../text/format.ts';
+import { Image } from '../text/Image.tsx';
+import { LongText } from '../text/LongText.tsx';
+import { Markdown } from '../text/Markdown.tsx';
+import { safeLink } from '../text/markdown.ts';
+import { Terminal } from '../text/Terminal.tsx';
+import { plain } from '../text/visible.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export type TextAs = 'markdown' | 'plain' | 'terminal';
 export interface BlockProps { block: Content; as?: TextAs }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gave an answer, in words (approvals.md has the words of the daemon).
-import type { Answer } from '../model/items.ts';
-import { plain } from './visible.ts';
+import type { Answer } from '../../model/items.ts';
+import { plain } from '../text/visible.ts';
 
 const BY: ReadonlyMap<string, string> = new Map([
 	['client', 'by a client'], ['human', 'by a human'], ['rule', 'by a rule'], ['timeout', 'because the time was up'], ['default', 'without being asked'],

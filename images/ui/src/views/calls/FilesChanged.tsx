@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that the agent has read and changed, those that changed first. A name opens the place where it was last touched.
 import { useMemo, useState } from 'preact/hooks';
-import type { FileTouch } from '../model/run.ts';
-import { plural } from './format.ts';
-import { Icon } from './Icon.tsx';
-import { Visible } from './Visible.tsx';
+import type { FileTouch } from '../../model/run.ts';
+import { plural } from '../text/format.ts';
+import { Icon } from '../text/Icon.tsx';
+import { Visible } from '../text/Visible.tsx';
 
 export interface FilesChangedProps { files: FileTouch[]; onOpen?: (row: number) => void }
 

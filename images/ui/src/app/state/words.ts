@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // States of sessions in words and with the tag that stands for them.
 
-import type { SessionInfo } from '../model/run.ts';
-import type { StreamState } from '../net/session-source.ts';
+import type { SessionInfo } from '../../model/run.ts';
+import type { StreamState } from '../../net/session-source.ts';
 
 export interface Said {
 	text: string;

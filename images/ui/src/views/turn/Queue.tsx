@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits behind the turn that runs.
-import { plural } from './format.ts';
-import { Visible } from './Visible.tsx';
+import { plural } from '../text/format.ts';
+import { Visible } from '../text/Visible.tsx';
 
 export interface QueueProps { queued: number; prompts?: string[]; waiting?: string } // prompts: those that are known, in order; waiting: what for
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page shows: nothing yet, the sessions of a daemon, or a bundle.
 
-import type { SessionInfo } from '../model/run.ts';
-import { readBundle } from '../bundle/bundle.ts';
-import { BundleError } from '../bundle/manifest.ts';
-import { unzstd } from '../bundle/zstd.ts';
-import { Api } from '../net/api.ts';
-import { sayRefusal } from '../net/refusals.ts';
-import { getRights, type Rights } from '../net/rights.ts';
-import { listSessions } from '../net/sessions.ts';
-import { forgetToken, keepToken, readStart } from '../net/start.ts';
+import type { SessionInfo } from '../../model/run.ts';
+import { readBundle } from '../../bundle/bundle.ts';
+import { BundleError } from '../../bundle/manifest.ts';
+import { unzstd } from '../../bundle/zstd.ts';
+import { Api } from '../../net/api.ts';
+import { sayRefusal } from '../../net/refusals.ts';
+import { getRights, type Rights } from '../../net/rights.ts';
+import { listSessions } from '../../net/sessions.ts';
+import { forgetToken, keepToken, readStart } from '../../net/start.ts';
 import { BundleSubject } from './bundle-subject.ts';
 import { Emitter } from './emitter.ts';
 import { LiveSubject } from './live-subject.ts';

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session of a bundle file. No daemon is asked for anything.
 
-import { readChanges, type Changes } from '../model/changes.ts';
-import type { Artifact } from '../model/items.ts';
-import type { Bundle } from '../bundle/bundle.ts';
-import { obj, str } from '../model/read.ts';
-import { ApiError } from '../net/api.ts';
-import { readSession } from '../net/sessions.ts';
+import { readChanges, type Changes } from '../../model/changes.ts';
+import type { Artifact } from '../../model/items.ts';
+import type { Bundle } from '../../bundle/bundle.ts';
+import { obj, str } from '../../model/read.ts';
+import { ApiError } from '../../net/api.ts';
+import { readSession } from '../../net/sessions.ts';
 import { Subject } from './subject.ts';
 
 /** A bundle says why it has no patch (daemon/protocol/bundles.md). */

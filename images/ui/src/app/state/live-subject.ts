@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session of a daemon, followed. Its state is asked for while it is looked at; its ledger after each turn.
 
-import type { JsonObject } from '../model/event.ts';
-import { readBundle } from '../bundle/bundle.ts';
-import { unzstd } from '../bundle/zstd.ts';
-import { readChanges, type Changes } from '../model/changes.ts';
-import type { Artifact } from '../model/items.ts';
-import type { Batch } from '../model/source.ts';
-import { num, str } from '../model/read.ts';
-import { Acp } from '../net/acp.ts';
-import { ApiError, type Api } from '../net/api.ts';
-import { sayRefusal } from '../net/refusals.ts';
-import type { Rights } from '../net/rights.ts';
-import { SessionSource } from '../net/session-source.ts';
-import { answerApproval, getRecords, getSession } from '../net/sessions.ts';
+import type { JsonObject } from '../../model/event.ts';
+import { readBundle } from '../../bundle/bundle.ts';
+import { unzstd } from '../../bundle/zstd.ts';
+import { readChanges, type Changes } from '../../model/changes.ts';
+import type { Artifact } from '../../model/items.ts';
+import type { Batch } from '../../model/source.ts';
+import { num, str } from '../../model/read.ts';
+import { Acp } from '../../net/acp.ts';
+import { ApiError, type Api } from '../../net/api.ts';
+import { sayRefusal } from '../../net/refusals.ts';
+import type { Rights } from '../../net/rights.ts';
+import { SessionSource } from '../../net/session-source.ts';
+import { answerApproval, getRecords, getSession } from '../../net/sessions.ts';
 import { changesOf } from './bundle-subject.ts';
 import { Subject } from './subject.ts';
 
