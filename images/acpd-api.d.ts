@@ -1607,41 +1607,6 @@ export interface components {
         CommandBundleImport: {
             sessionId: string;
         };
-        CommandBundleRerun: {
-            same: boolean;
-            turns: {
-                turn: number;
-                stopReason?: string;
-                /** @description its class */
-                error?: string;
-                same: boolean;
-                stopReasonWas?: string;
-                errorWas?: string;
-                text?: string;
-                textWas?: string;
-            }[];
-            modelCalls: {
-                recorded: number;
-                answered: number;
-                /** @description of those answered: their texts differ */
-                alike: number;
-                notRecorded: number;
-                /** @description recorded, and nobody asked for them */
-                notMade: number;
-                /** @description why the recording ended early */
-                stopped?: string;
-            };
-            workspace?: {
-                compared: boolean;
-                same?: boolean;
-                /** @description why it was not compared */
-                reason?: string;
-                /** @description a digest of all that differs */
-                state?: string;
-                stateWas?: string;
-            };
-            serversLeftOut?: string[];
-        };
         CommandCheck: {
             /** @description unique in the list */
             id: string;
@@ -1842,8 +1807,6 @@ export interface components {
             "bundle export": components["schemas"]["CommandBundleExport"];
             /** @description The session that was made of it */
             "bundle import": components["schemas"]["CommandBundleImport"];
-            /** @description Whether the run is the same */
-            "bundle rerun": components["schemas"]["CommandBundleRerun"];
             /** @description What is wrong with a skill */
             "skills validate": components["schemas"]["CommandSkillsValidate"];
             /** @description What a command was refused */

@@ -43,10 +43,6 @@
 #define BUNDLE_PIECE (256 * KIB)        /* written in one turn of the loop */
 #define BUNDLE_ROOMS_MAX 8             /* made or taken at a time */
 #define BUNDLE_SESSION_MAX (16 * MIB)   /* bytes of session.json that the command line reads */
-#define RERUN_CALLS_MAX 16384           /* of one recording */
-#define RERUN_BYTES_MAX (1024 * MIB)    /* and of its file */
-#define RERUN_PIECE (48 * KIB)          /* of a recorded answer, in one message */
-#define RERUN_PATIENCE_MS 3000          /* until a turn that was cancelled is again, whatever it has said */
 #define RECORD_MAX_DEFAULT (64 * MIB)   /* recorded model calls of one session */
 
 /* Checks (session/check/) */

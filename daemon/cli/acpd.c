@@ -69,8 +69,6 @@ static const struct subcommand commands[] = {
 	  "make a session of a bundle, which can be read and replayed; prints its id" },
 	{ "bundle replay", "FILE", SCOPE_REPLAY, cmd_bundle_replay,
 	  "ACP on standard input and output: an agent whose one session is that of a bundle" },
-	{ "bundle rerun", "FILE", SCOPE_CLIENT | SCOPE_RERUN, cmd_bundle_rerun,
-	  "make a recorded run again without a provider, and compare: exit code 0 if it is the same" },
 	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,

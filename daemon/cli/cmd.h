@@ -24,9 +24,9 @@ typedef int command_fn(const struct config *c);
 command_fn cmd_serve, cmd_acp, cmd_run, cmd_claim, cmd_sessions, cmd_restart, cmd_tokens_mint,
 	cmd_tokens_list, cmd_tokens_revoke, cmd_doctor, cmd_ui, cmd_usage, cmd_usage_verify,
 	cmd_archive_put, cmd_archive_have, cmd_archive_get, cmd_archive_list, cmd_archive_rm,
-	cmd_archive_extract, cmd_bundle_export, cmd_bundle_import, cmd_bundle_replay,
-	cmd_bundle_rerun, cmd_stats, cmd_skills_validate, cmd_mcp, cmd_check, cmd_confine_try,
-	cmd_harness_list, cmd_harness_install, cmd_harness_verify, cmd_entrypoint;
+	cmd_archive_extract, cmd_bundle_export, cmd_bundle_import, cmd_bundle_replay, cmd_stats,
+	cmd_skills_validate, cmd_mcp, cmd_check, cmd_confine_try, cmd_harness_list,
+	cmd_harness_install, cmd_harness_verify, cmd_entrypoint;
 
 /* shim.c: `acpd mcp` without --builtin. */
 int shim_run(void);

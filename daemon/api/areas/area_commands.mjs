@@ -45,11 +45,6 @@ export default {
     'archive extract': { says: 'What was written', json: ofUnpack(ref('Materialized')) },
     'bundle export': { says: 'The file, if it has a name', json: object({ sessionId: string(), file: string(), bytes: integer() }) },
     'bundle import': { says: 'The session that was made of it', json: object({ sessionId: string() }) },
-    'bundle rerun': { says: 'Whether the run is the same', json: object({
-      same: boolean(), turns: array(object({ turn: integer(), 'stopReason?': string(), 'error?': string('its class'), same: boolean(), 'stopReasonWas?': string(), 'errorWas?': string(), 'text?': string(), 'textWas?': string() })),
-      modelCalls: object({ recorded: integer(), answered: integer(), alike: integer('of those answered: their texts differ'), notRecorded: integer(), notMade: integer('recorded, and nobody asked for them'), 'stopped?': string('why the recording ended early') }),
-      'workspace?': object({ compared: boolean(), 'same?': boolean(), 'reason?': string('why it was not compared'), 'state?': string('a digest of all that differs'), 'stateWas?': string() }),
-      'serversLeftOut?': array(string('the name of an MCP server that is not taken over')) }) },
     'skills validate': { says: 'What is wrong with a skill', json: ofUnpack(object({ skills: array(ref('SkillState')) })) },
     'confine try': { says: 'What a command was refused', json: object({
       level: ref('LevelAchieved'), 'exitCode?': integer(), 'signal?': integer(), refused: array(object({

@@ -1,5 +1,5 @@
 /*
- * bundle_files.c - a bundle taken apart below a temporary directory, for replay and rerun.
+ * bundle_files.c - a bundle taken apart below a temporary directory, for replay.
  *
  * A bundle is untrusted. acpd-unpack extracts it and compares sizes and hashes with its manifest; only then are
  * its members read here.

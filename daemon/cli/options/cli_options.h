@@ -35,8 +35,7 @@ enum option_scope {
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 	SCOPE_TOKENS = 1 << 21,
 	SCOPE_UI = 1 << 22,
-	SCOPE_RERUN = 1 << 23,
-	SCOPE_RESTART = 1 << 24,
+	SCOPE_RESTART = 1 << 23,
 };
 
 struct config {

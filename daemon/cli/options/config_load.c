@@ -176,7 +176,7 @@ static void default_dir(char **field, const char *root_path, const char *xdg_env
 
 /* Defaults that depend on our uid and environment. The run directory is /run/acpd,
  * $XDG_RUNTIME_DIR/acpd or <state>/run. */
-static void set_computed(struct config *c, unsigned scope)
+static void set_computed(struct config *c)
 {
 	char cwd[PATH_MAX];
 
@@ -186,8 +186,7 @@ static void set_computed(struct config *c, unsigned scope)
 		c->run_dir = file_join(c->state, "run");
 	if (!c->socket && c->run_dir)
 		c->socket = file_join(c->run_dir, "acp.sock");
-	/* A rerun without --cwd has a workspace of its own, not this directory. */
-	if (!c->cwd && !(scope & SCOPE_RERUN) && getcwd(cwd, sizeof(cwd)))
+	if (!c->cwd && getcwd(cwd, sizeof(cwd)))
 		c->cwd = xstrdup(cwd);
 }
 
@@ -333,7 +332,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 	if (r == 0)
 		r = parse_argv(c, scope, argc, argv, e);
 	if (r == 0)
-		set_computed(c, scope);
+		set_computed(c);
 	/* After an error the caller owns nothing. */
 	else
 		config_done(c);

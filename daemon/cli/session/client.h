@@ -1,5 +1,5 @@
 /*
- * client.h - a command that is an ACP client with one session (run, bundle rerun): it connects, opens the session, and deletes
+ * client.h - a command that is an ACP client with one session (run): it connects, opens the session, and deletes
  * or closes it at the end. What happens in the session is the command's, by its hooks.
  */
 #pragma once

@@ -10,7 +10,7 @@ import { Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
 import { namesBelow } from '../../lib/vanishing.mjs';
 import { acpd } from '../run.mjs';
 
-const COMMANDS = ['serve', 'acp', 'run', 'claim', 'restart', 'sessions', 'tokens mint', 'tokens list', 'tokens revoke', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'archive list', 'archive rm', 'bundle export', 'bundle import', 'bundle replay', 'bundle rerun', 'stats', 'confine try', 'harness list', 'harness install', 'harness verify', 'entrypoint', 'openapi', 'ui', 'doctor'];
+const COMMANDS = ['serve', 'acp', 'run', 'claim', 'restart', 'sessions', 'tokens mint', 'tokens list', 'tokens revoke', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'archive list', 'archive rm', 'bundle export', 'bundle import', 'bundle replay', 'stats', 'confine try', 'harness list', 'harness install', 'harness verify', 'entrypoint', 'openapi', 'ui', 'doctor'];
 let d;
 
 before(async () => {

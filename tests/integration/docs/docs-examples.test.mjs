@@ -39,7 +39,6 @@ const ROWS = {
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
   'daemon/protocol/bundles.md': [['{"format"', 'json']],
-  'daemon/protocol/rerun.md': [['{"same"', 'json']],
   'daemon/protocol/webhooks.md': [['"url"', 'webhooks'], ['"type"', 'json'], ['createHmac', 'check']], // webhooks.test.mjs runs it
   'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
   'harnesses/README.md': [['acpd harness list', 'left'], ['"harnesses"', 'manifest'], ['"initialize"', 'left']], // harness-command.test.mjs and docs-confine.test.mjs run them

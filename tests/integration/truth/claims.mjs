@@ -6,7 +6,7 @@ export const OWN = 'integration/truth/truth.test.mjs';
 const WORK = 'integration/truth/work.test.mjs';
 
 const LEVEL = 'integration/session/level.test.mjs', HOOKS = 'integration/outbox/webhooks.test.mjs', CHECKS = 'integration/session/check/workspace.test.mjs';
-const HARNESS = 'integration/harnesses/harness-command.test.mjs', RERUN = 'integration/bundle/rerun.test.mjs', SKILLS = 'integration/workspace/skills.test.mjs';
+const HARNESS = 'integration/harnesses/harness-command.test.mjs', SKILLS = 'integration/workspace/skills.test.mjs';
 const METER = 'integration/model/metering.test.mjs', ANSWERED = 'integration/session/approval/who-answered.test.mjs';
 const OFF = 'integration/session/network/network-off.test.mjs', ALLOW = 'integration/session/network/network-allowlist.test.mjs';
 const LIMITS = 'integration/proc/limits.test.mjs', INFO = 'integration/http/info.test.mjs', DIFF = 'integration/workspace/workspace-diff.test.mjs';
@@ -16,8 +16,6 @@ const installed = [[OWN, 'installed: the program can be started']];
 const pins = [[HARNESS, 'the real programs: path, version as they say it, and the pins are those of the lock and of the image'],
   [HARNESS, 'a program that hangs, floods, fails or lies about its version is said to; another does not wait for it longer than told']];
 const install = [[HARNESS, 'install from a package that npm packs: all may read it whatever the umask, and it is the program that is found']];
-const rerun = [[RERUN, 'is the same when the same was changed in it'], [RERUN, 'differs when something else was: a difference of its own']];
-const compared = [[RERUN, 'is the same when the same was changed in it'], [RERUN, 'is not compared where something was left out of it: of that only times are known']];
 const busy = [[OWN, 'busy: a turn runs']];
 const kinds = [[OUT, 'an elicitation, with its content'], [ANSWERED, 'a question that the next driver cannot be shown']];
 const verify = [['integration/usage/usage-files.test.mjs', 'with --keep-usage, oldest first, as far as a client has read: counted, logged, anchored, also after a restart']];
@@ -37,10 +35,6 @@ export const BOOLEANS = {
   'CheckResult.ok': [['integration/session/check/commands.test.mjs', 'passes, fails, and what it said is told']],
   'CheckResult.tests.partial': [[CHECKS, 'counts and failures; all have to end, and one to pass']],
   'CommandArchiveRm.removed': [[OWN, 'pinned: a session needs the archive']],
-  'CommandBundleRerun.same': rerun,
-  'CommandBundleRerun.turns.same': rerun,
-  'CommandBundleRerun.workspace.compared': compared,
-  'CommandBundleRerun.workspace.same': rerun,
   'CommandConfineTry.refused.harmless': [['integration/cli/confine-try.test.mjs', 'the code of the command is kept where nothing is refused, and where what is needs no rule']],
   'CommandHarnessInstall.already': install,
   'CommandHarnessInstall.installed': install,
