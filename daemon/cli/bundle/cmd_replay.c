@@ -3,10 +3,11 @@
  * client that loads it (or asks for a new one) is sent what was sent when it ran, in the same order, --speed times as fast;
  * then the request is answered. No daemon, no harness.
  *
- * The bundle is taken apart and checked by acpd-unpack, and each event held against what a daemon writes.
+ * A bundle is untrusted. acpd-unpack extracts it into a temporary directory and compares sizes and hashes with its manifest;
+ * only then are its members read here, and each event compared with what a daemon writes.
  */
 #include "acp/acp_server.h"
-#include "cli/bundle/bundle_files.h"
+#include "cli/archive/archive.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -20,6 +21,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 struct replay {
@@ -253,17 +255,56 @@ static void on_replay_stdin(void *ctx, uint32_t events _unused_)
 
 /* --- the bundle -------------------------------------------------------------------------------------------------- */
 
-static int read_facts(struct replay *r)
+/* EXIT_DONE, or the exit code; the reason has been printed then. */
+static int unpack_bundle(const struct config *c, const char *dir)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
-	_cleanup_(freep) char *journal = bundle_file(r->dir, "journal.ndjson");
-	struct slice v;
+	struct config quietly = *c; /* what acpd-unpack answers is no answer of the command */
+	_cleanup_(freep) char *archive = cli_absolute(c->args[0]);
+	JW_BUF(w, job);
+	int r;
 
-	if (!bundle_session_read(r->dir, &text, &v) ||
-	    jstr_decode(jobj_get(v, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
-	    jstr_decode(jobj_get(v, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
+	quietly.json = false;
+	bundle_put_extract(&w, dir, archive, NULL);
+	r = run_unpack(&quietly, "extract", buf_slice(&job), NULL);
+	if (r != EXIT_DONE)
+		return r;
+	buf_reset(&job);
+	w = (struct jw)JW(&job);
+	jw_object(&w, NULL, JW_STR("root", dir));
+	return run_unpack(&quietly, "bundle-check", buf_slice(&job), NULL);
+}
+
+static int read_session_file(struct replay *r, const char *path)
+{
+	_cleanup_(buf_done) struct buf text = { .max = BUNDLE_SESSION_MAX };
+	struct jval v;
+
+	if (file_read(path, BUNDLE_SESSION_MAX, &text) < 0 ||
+	    jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
+	    jstr_decode(jobj_get(v.raw, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
+	    jstr_decode(jobj_get(v.raw, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
 		return fail(EXIT_FAILED, "BUNDLE_INVALID: session.json");
-	jstr_decode(jobj_get(v, "title"), 64 * KIB, &r->title);
+	jstr_decode(jobj_get(v.raw, "title"), 64 * KIB, &r->title);
+	return EXIT_DONE;
+}
+
+static int replay_open(struct replay *r)
+{
+	_cleanup_(freep) char *in = NULL, *session = NULL, *journal = NULL;
+	const char *tmp = getenv("TMPDIR");
+	int code;
+
+	r->dir = file_join(tmp && *tmp ? tmp : "/tmp", "acpd-bundle.XXXXXX");
+	if (!mkdtemp(r->dir))
+		return fail(EXIT_FAILED, "%s: %s", r->dir, strerror(errno));
+	in = file_join(r->dir, "in");
+	session = file_join(in, "session.json");
+	journal = file_join(in, "journal.ndjson");
+	code = unpack_bundle(r->cfg, in);
+	if (code == EXIT_DONE)
+		code = read_session_file(r, session);
+	if (code != EXIT_DONE)
+		return code;
 	r->journal = fopen(journal, "re");
 	return r->journal ? EXIT_DONE : fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson");
 }
@@ -286,19 +327,17 @@ static int replay_serve(struct replay *r)
 int cmd_bundle_replay(const struct config *c)
 {
 	struct replay r = { .cfg = c };
-	int code = bundle_files_open(c, c->args[0], &r.dir);
+	int code = replay_open(&r);
 
 	if (code == EXIT_DONE)
-		code = read_facts(&r);
-	if (code == EXIT_DONE)
 		code = replay_serve(&r);
-	bundle_files_remove(r.dir);
+	file_remove_tree(r.dir);
 	if (r.journal)
 		fclose(r.journal);
 	if (r.loop)
 		loop_free(r.loop);
 	lines_done(&r.lines);
 	buf_done(&r.record);
-	free_each(r.line, r.asked, r.id, r.cwd, r.title);
+	free_each(r.dir, r.line, r.asked, r.id, r.cwd, r.title);
 	return code;
 }
