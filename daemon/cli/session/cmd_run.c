@@ -1,178 +1,119 @@
 /*
  * cmd_run.c - `acpd run`: an ACP client that runs one prompt and reports with an exit code.
  *
- * Of its options only input that cannot be encoded is refused here; the daemon checks names and values. The provider is read
- * from a file, so its key is in no argument list. Its line breaks are removed, because a message on acp.sock is one line.
- * Numbers of budgets are copied as text, without rounding.
+ * Each step is sent from the answer to the one before it: initialize, session/new, session/prompt, and the end of the session.
+ * A command that ends early closes its session first: the daemon would keep it, with its harness. Only a third signal, or a
+ * connection that breaks off, leaves it behind.
  *
  * The text of the agent goes to standard output as it comes, titles of its tool calls to standard error. With --json all of it
  * is one object at the end.
  */
 #include "cli/archive/archive.h"
-#include "cli/session/client.h"
+#include "cli/cmd.h"
+#include "cli/control/reach_daemon.h"
+#include "cli/session/run_settings.h"
 
-#include "archive/archive_store.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "json/jscan.h"
 #include "json/jstr.h"
+#include "rpc/rpc.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 struct prompt_run {
 	const struct config *cfg;
-	struct acp_client client;
-	char *prompt;
+	struct loop *loop;
+	struct daemon_link *link;
+	struct rpc_calls calls;
+	char *prompt, *session_id; /* no session_id: there is no session yet */
+	struct buf settings;	   /* _meta.acpd of session/new; may hold a key */
 	struct buf text, error, usage;
 	char *stop_reason;
 	unsigned tool_calls;
-	bool cancelled;
+	int code;
+	bool is_cancelled, is_closing, is_done;
 };
 
-/* --- settings of the session ------------------------------------------------------------------------------ */
-
-/* Reads it from a file, so that a key is in no argument list. */
-static int settings_put_provider(struct jw *w, const char *path)
+/* Ends the loop with this code, once: a later one changes nothing. */
+static void run_finish(struct prompt_run *r, int code)
 {
-	_cleanup_(secret_buf_done) struct buf b = { 0 };
-	char why[JSCAN_TEXT_SIZE];
-	enum jscan_error scan;
-	struct jval v;
-	int r = file_read(path, MESSAGE_MAX, &b);
-
-	if (r < 0)
-		return fail(EXIT_USAGE, "--provider %s: %s", path, strerror(-r));
-	scan = jscan_object(buf_slice(&b), NULL, 0);
-	if (scan != JSCAN_OK || jscan_value(buf_slice(&b), &v) != JSCAN_OK)
-		return fail(EXIT_USAGE, "--provider %s: %s", path,
-			    jscan_explain(buf_slice(&b), scan, why));
-	jscan_join_lines(&b); /* messages on a UNIX socket are lines */
-	jw_raw(w, "provider", v.raw);
-	return EXIT_DONE;
+	if (r->is_done)
+		return;
+	r->is_done = true;
+	r->code = code;
+	loop_quit(r->loop);
 }
 
-/* Takes the next part up to the separator; false: there is none. */
-static bool next_list_part(const char **at, char separator, char **ret)
+static void run_call(struct prompt_run *r, const char *method, struct slice params, rpc_reply_fn fn)
 {
-	const char *end;
+	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!*at || !**at)
-		return false;
-	end = strchrnul(*at, separator);
-	*ret = xstrndup(*at, (size_t)(end - *at));
-	*at = *end ? end + 1 : end;
-	return true;
+	rpc_put_request(&b, rpc_calls_add(&r->calls, fn, r, 0), method, params);
+	daemon_link_send(r->link, buf_slice(&b));
 }
 
-static int settings_put_env(struct jw *w, const char *list)
+/* --- the end of the session ----------------------------------------------------------------------------------------- */
+
+static void tell_session_stays(const struct prompt_run *r)
 {
-	char *part;
-	int r = EXIT_DONE;
+	fprintf(stderr, "acpd: session %s stays: session/%s puts it away\n", r->session_id,
+		r->cfg->keep ? "close" : "delete");
+}
 
-	jw_obj(w, "env");
-	while (r == EXIT_DONE && next_list_part(&list, '\n', &part)) {
-		char *value = strchr(part, '=');
+static void put_session_id(const struct prompt_run *r, struct buf *params)
+{
+	struct jw w = JW(params);
 
-		if (value)
-			*value++ = '\0';
-		else
-			value = getenv(part);
-		if (value) {
-			jw_lead_key(w, part);
-			jw_str(w, NULL, value);
-		} else
-			r = fail(EXIT_USAGE,
-				 "--env %s: there is no such variable here; use %s=VALUE", part,
-				 part);
-		free(part);
+	jw_object(&w, NULL, JW_STR("sessionId", r->session_id));
+}
+
+static void on_run_session_closed(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct prompt_run *r = ctx;
+
+	if (!m)
+		return;
+	if (m->error.n)
+		tell_session_stays(r);
+	run_finish(r, r->code);
+}
+
+/* Deletes the session, with --keep only closes it, and ends then. */
+static void close_run_session(struct prompt_run *r, int code)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (r->is_closing)
+		return;
+	r->is_closing = true;
+	r->code = code;
+	/* There is nothing to close: session/new has failed, or was not sent. */
+	if (!r->session_id) {
+		run_finish(r, code);
+		return;
 	}
-	jw_end_obj(w);
-	return r;
+	put_session_id(r, &b);
+	run_call(r, r->cfg->keep ? "session/close" : "session/delete", buf_slice(&b),
+		 on_run_session_closed);
 }
 
-/* A number stays the text that was given. */
-static int settings_put_budget(struct jw *w, const char *list)
+static void run_failed(struct prompt_run *r, struct slice error)
 {
-	char *part;
-	int r = EXIT_DONE;
+	_cleanup_(freep) char *text = NULL, *field = NULL;
 
-	jw_obj(w, "budgets");
-	jw_obj(w, "turn");
-	while (r == EXIT_DONE && next_list_part(&list, ',', &part)) {
-		char *value = strchr(part, '=');
-		struct jval v = { J_NONE, SLICE_NONE };
-
-		if (value)
-			*value++ = '\0';
-		if (value && jscan_value(slice_of(value), &v) == JSCAN_OK && v.type == J_NUMBER) {
-			jw_lead_key(w, part);
-			jw_raw(w, NULL, v.raw);
-		} else
-			r = fail(EXIT_USAGE,
-				 "--budget %s: NAME=NUMBER is needed, for example steps=40", part);
-		free(part);
-	}
-	jw_end_obj(w);
-	jw_end_obj(w);
-	return r;
+	jstr_decode(jobj_get(error, "message"), 4096, &text);
+	jstr_decode(jobj_get(jobj_get(error, "data").raw, "field"), 256, &field);
+	/* For --json, as it came. */
+	buf_add_slice(&r->error, error);
+	if (!r->cfg->json)
+		fail(EXIT_FAILED, "%s%s%s%s", text ? text : "the daemon reported an error",
+		     field ? " (" : "", field ? field : "", field ? ")" : "");
+	close_run_session(r, EXIT_FAILED);
 }
 
-static bool refuses_links(const struct config *c)
-{
-	return strcmp(c->links, "refuse") == 0;
-}
-
-static int settings_put_archive(struct jw *w, const struct config *c)
-{
-	char digest[SHA256_TEXT];
-	const char *name = c->archive;
-	struct sha256 d;
-	int r = EXIT_DONE;
-
-	if (sha256_parse(slice_of(name), &d) < 0) {
-		r = archive_upload(c, name, digest);
-		name = digest;
-	}
-	jw_obj(w, "workspace");
-	jw_str(w, "archive", name);
-	if (c->strip == STRIP_AUTO)
-		jw_str(w, "strip", "auto");
-	else if (c->strip)
-		jw_int(w, "strip", c->strip);
-	if (!refuses_links(c))
-		jw_str(w, "links", c->links);
-	jw_end_obj(w);
-	return r;
-}
-
-/* Builds _meta.acpd of session/new from the options, and uploads --archive if it is a file. EXIT_DONE, or the exit code; the
- * reason has been printed then. ret may hold a key. */
-static int run_settings(const struct config *c, struct buf *ret)
-{
-	struct jw w = JW(ret);
-	int r = EXIT_DONE;
-
-	if (c->strip && !c->archive)
-		return fail(EXIT_USAGE, "--strip: what of? it goes with --archive");
-	if (!refuses_links(c) && !c->archive)
-		return fail(EXIT_USAGE, "--links: what of? it goes with --archive");
-	jw_obj(&w, NULL);
-	jw_str(&w, "harness", c->harness);
-	jw_str(&w, "model", c->model);
-	if (c->provider)
-		r = settings_put_provider(&w, c->provider);
-	if (r == EXIT_DONE && c->env)
-		r = settings_put_env(&w, c->env);
-	if (r == EXIT_DONE && c->budget)
-		r = settings_put_budget(&w, c->budget);
-	if (r == EXIT_DONE && c->archive)
-		r = settings_put_archive(&w, c);
-	jw_end_obj(&w);
-	return r;
-}
-
-/* --- its turn ---------------------------------------------------------------------------------------------- */
+/* --- its turn ------------------------------------------------------------------------------------------------------- */
 
 /* The code of cmd.h for the end of the turn. The agent and its model have limits of their own: a budget is what
  * stopDetail names. */
@@ -197,66 +138,83 @@ static int code_of_stop(const char *reason, struct slice meta)
 	return fail(EXIT_FAILED, "the agent ended the turn early: %s", reason);
 }
 
-static void tell_session_stays(void *ctx)
-{
-	const struct prompt_run *r = ctx;
-
-	fprintf(stderr, "acpd: session %s stays: session/%s puts it away\n", r->client.session_id,
-		r->cfg->keep ? "close" : "delete");
-}
-
-static void run_failed(void *ctx, const char *method _unused_, struct slice error)
-{
-	_cleanup_(freep) char *text = NULL, *field = NULL;
-	struct prompt_run *r = ctx;
-
-	jstr_decode(jobj_get(error, "message"), 4096, &text);
-	jstr_decode(jobj_get(jobj_get(error, "data").raw, "field"), 256, &field);
-	/* For --json, as it came. */
-	buf_add_slice(&r->error, error);
-	if (!r->cfg->json)
-		fail(EXIT_FAILED, "%s%s%s%s", text ? text : "the daemon reported an error",
-		     field ? " (" : "", field ? field : "", field ? ")" : "");
-	client_close(&r->client, EXIT_FAILED);
-}
-
 static void on_run_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
-	struct acp_client *c = ctx;
-	struct prompt_run *r = c->ctx;
+	struct prompt_run *r = ctx;
 
 	if (!m)
 		return;
 	if (m->error.n) {
-		run_failed(r, "session/prompt", m->error);
+		run_failed(r, m->error);
 		return;
 	}
 	jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->stop_reason);
 	buf_add_slice(&r->usage, jobj_get(m->result, "usage").raw);
-	client_close(c, r->stop_reason ?
-				code_of_stop(r->stop_reason, jobj_get(m->result, "_meta").raw) :
-				EXIT_FAILED);
+	close_run_session(r, r->stop_reason ? code_of_stop(r->stop_reason,
+							   jobj_get(m->result, "_meta").raw) :
+					      EXIT_FAILED);
 }
 
-static void run_session_opened(void *ctx, struct slice result)
+static void on_run_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
-	struct slice meta = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
-	JW_BUF(w, b);
 	struct prompt_run *r = ctx;
+	struct slice meta;
+	JW_BUF(w, b);
 
+	if (!m)
+		return;
+	if (m->error.n ||
+	    jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &r->session_id) < 0) {
+		run_failed(r, m->error);
+		return;
+	}
+	meta = jobj_get(jobj_get(m->result, "_meta").raw, "acpd").raw;
 	cli_print_skipped(jobj_get(meta, "workspace").raw);
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->session_id);
+	jw_arr(&w, "prompt");
 	jw_object(&w, NULL, JW_STR("type", "text"), JW_STR("text", r->prompt));
-	client_prompt(&r->client, buf_slice(&b), on_run_prompted);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	run_call(r, "session/prompt", buf_slice(&b), on_run_prompted);
 }
 
-/* --- what the agent says ------------------------------------------------------------------------------- */
+static void on_run_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
+	struct prompt_run *r = ctx;
+	struct jw w = JW(&b);
 
-static void run_update(void *ctx, const struct rpc_msg *m)
+	if (!m)
+		return;
+	if (m->error.n) {
+		run_failed(r, m->error);
+		return;
+	}
+	jw_object(&w, NULL, JW_STR("cwd", r->cfg->cwd), JW_RAW("mcpServers", SLICE("[]")),
+		  JW_OBJ("_meta", JW_RAW("acpd", buf_slice(&r->settings))));
+	run_call(r, "session/new", buf_slice(&b), on_run_session);
+}
+
+static void on_run_link_open(void *ctx)
+{
+	JW_BUF(w, b);
+
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1);
+	jw_raw(&w, "clientCapabilities", SLICE("{\"_meta\":{\"acpd\":{}}}"));
+	jw_self(&w, "clientInfo", "acpd-run", NULL);
+	jw_end_obj(&w);
+	run_call(ctx, "initialize", buf_slice(&b), on_run_initialized);
+}
+
+/* --- what the daemon sends ------------------------------------------------------------------------------------------ */
+
+static void run_update(struct prompt_run *r, const struct rpc_msg *m)
 {
 	struct slice update = jobj_get(m->params, "update").raw;
 	struct jval kind = jobj_get(update, "sessionUpdate");
 	_cleanup_(freep) char *text = NULL;
-	struct prompt_run *r = ctx;
 
 	if (jstr_is(kind, "tool_call")) {
 		r->tool_calls++;
@@ -267,87 +225,164 @@ static void run_update(void *ctx, const struct rpc_msg *m)
 			       &text) == 0) {
 		buf_puts(&r->text, text);
 		if (!r->cfg->json && file_write_all(STDOUT_FILENO, text, strlen(text)) < 0)
-			client_finish(&r->client, EXIT_FAILED);
+			run_finish(r, EXIT_FAILED);
 	}
 }
 
-/* The option that --permissions asks for. */
-static struct slice run_permit(void *ctx, const struct rpc_msg *m)
+/* The optionId, as JSON, of the option that --permissions asks for; empty: it is not offered. */
+static struct slice permitted_option(const struct prompt_run *r, const struct rpc_msg *m)
 {
-	const struct prompt_run *r = ctx;
 	bool allow = strcmp(r->cfg->permissions, "allow") == 0;
+	struct slice chosen = SLICE_NONE;
 
-	return client_option(m, "kind", allow ? "allow_once" : "reject_once");
+	jarr_each(v, jobj_get(m->params, "options"))
+		if (v.type == J_OBJECT &&
+		    jstr_is(jobj_get(v.raw, "kind"), allow ? "allow_once" : "reject_once"))
+			chosen = jobj_get(v.raw, "optionId").raw;
+	return chosen;
 }
 
-static void run_refused(void *ctx _unused_, struct slice error)
+static void run_take_request(struct prompt_run *r, const struct rpc_msg *m)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, line = { 0 };
+	struct jw w = JW(&b);
+	struct slice chosen;
+	struct err e;
+
+	if (strcmp(m->method, "session/request_permission") == 0) {
+		chosen = permitted_option(r, m);
+		jw_object(&w, NULL,
+			  JW_OBJ("outcome", JW_STR("outcome", chosen.n ? "selected" : "cancelled"),
+				 JW_RAW("optionId", chosen)));
+		rpc_put_result(&line, m->id, buf_slice(&b));
+	} else {
+		rpc_no_method(m, &e);
+		rpc_put_error(&line, m->id, &e, SLICE_NONE);
+	}
+	daemon_link_send(r->link, buf_slice(&line));
+}
+
+static void run_take_response(struct prompt_run *r, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	jstr_decode(jobj_get(error, "message"), 4096, &text);
-	fail(EXIT_UNREACHABLE, "the daemon refused the connection: %s",
-	     text ? text : "it did not say why");
+	/* An answer to one of our requests went to its function. */
+	if (rpc_calls_reply(&r->calls, m) || !slice_is(m->id, "null") || !m->error.n || r->is_done)
+		return;
+	/* The daemon is not claimed yet, or could not read a message: nothing can be asked of it any more. */
+	r->is_closing = true;
+	jstr_decode(jobj_get(m->error, "message"), 4096, &text);
+	run_finish(r, fail(EXIT_UNREACHABLE, "the daemon refused the connection: %s",
+			   text ? text : "it did not say why"));
 }
 
-/* The first Ctrl-C cancels the turn, the second deletes the session without waiting for its end, the third exits. */
-static void run_signalled(void *ctx)
+static void on_run_link_message(void *ctx, struct slice text)
+{
+	struct prompt_run *r = ctx;
+	struct rpc_msg m;
+	struct err e;
+
+	/* What is not a valid message is skipped: a client has no way to answer it. */
+	if (rpc_parse(text, &m, &e) != RPC_PARSED)
+		return;
+	if (m.kind == RPC_RESPONSE)
+		run_take_response(r, &m);
+	else if (m.kind == RPC_REQUEST)
+		run_take_request(r, &m);
+	else if (strcmp(m.method, "session/update") == 0)
+		run_update(r, &m);
+}
+
+static void on_run_link_closed(void *ctx, bool opened _unused_, const char *why)
 {
 	struct prompt_run *r = ctx;
 
-	if (!r->client.session_id) {
-		client_finish(&r->client, EXIT_CANCELLED);
-	} else if (!r->cancelled) {
-		r->cancelled = true;
-		client_cancel(&r->client);
-	} else if (!r->client.closing) {
-		client_close(&r->client, EXIT_CANCELLED);
+	if (!r->is_done)
+		run_finish(r, fail(r->session_id ? EXIT_FAILED : EXIT_UNREACHABLE, "%s", why));
+}
+
+/* The first Ctrl-C cancels the turn, the second deletes the session without waiting for its end, the third exits. */
+static void on_run_signal(void *ctx, int signo _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, params = { 0 };
+	struct prompt_run *r = ctx;
+
+	if (!r->session_id) {
+		run_finish(r, EXIT_CANCELLED);
+	} else if (!r->is_cancelled) {
+		r->is_cancelled = true;
+		put_session_id(r, &params);
+		rpc_put_notification(&b, "session/cancel", buf_slice(&params));
+		daemon_link_send(r->link, buf_slice(&b));
+	} else if (!r->is_closing) {
+		close_run_session(r, EXIT_CANCELLED);
 	} else {
 		tell_session_stays(r);
-		client_finish(&r->client, EXIT_CANCELLED);
+		run_finish(r, EXIT_CANCELLED);
 	}
 }
 
-static const struct client_ops run_ops = {
-	.failed = run_failed,
-	.opened = run_session_opened,
-	.update = run_update,
-	.permit = run_permit,
-	.refused = run_refused,
-	.stays = tell_session_stays,
-	.signal = run_signalled,
-};
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
 
 static void print_run(const struct prompt_run *r)
 {
 	JW_BUF(w, b);
 
-	jw_object(&w, NULL, JW_STR("sessionId", r->client.session_id),
+	jw_object(&w, NULL, JW_STR("sessionId", r->session_id),
 		  JW_STR("stopReason", r->stop_reason), JW_SLICE("text", buf_slice(&r->text)),
 		  JW_UINT("toolCalls", r->tool_calls), JW_RAW("usage", buf_slice(&r->usage)),
-		  JW_RAW("error", buf_slice(&r->error)), JW_INT("exitCode", r->client.code));
+		  JW_RAW("error", buf_slice(&r->error)), JW_INT("exitCode", r->code));
 	print_pretty(buf_slice(&b));
 }
 
-static int load_prompt(struct prompt_run *r, struct err *e)
+static int load_prompt(struct prompt_run *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	if (!r->cfg->prompt)
-		return err_field(e, "prompt", "OPTION_INVALID", "-p TEXT is needed");
+		return fail(EXIT_USAGE, "-p TEXT is needed");
 	if (strcmp(r->cfg->prompt, "-") != 0) {
 		r->prompt = xstrdup(r->cfg->prompt);
-		return 0;
+		return EXIT_DONE;
 	}
 	if (file_read_fd(STDIN_FILENO, MESSAGE_MAX, &b) < 0)
-		return err_field(e, "prompt", "OPTION_INVALID", "the prompt could not be read");
+		return fail(EXIT_USAGE, "the prompt could not be read");
 	r->prompt = xstrndup(b.data ? b.data : "", b.len);
-	return 0;
+	return EXIT_DONE;
+}
+
+static int run_on_daemon(struct prompt_run *r)
+{
+	static const struct daemon_link_events events = { on_run_link_open, on_run_link_message,
+							  on_run_link_closed };
+	struct err e = { 0 };
+
+	rpc_calls_init(&r->calls);
+	r->code = EXIT_FAILED;
+	r->loop = loop_new();
+	/* Before the connection: from then on a signal has a session to close. */
+	cli_signals(r->loop, (const int[]){ SIGINT, SIGTERM, 0 }, on_run_signal, r);
+	r->link = reach_daemon(r->loop, r->cfg, &events, r, &e);
+	if (!r->link)
+		return fail_option(&e, EXIT_UNREACHABLE);
+	daemon_link_run(r->link);
+	if (r->cfg->json)
+		print_run(r);
+	else if (buf_len(&r->text))
+		printf("\n");
+	return r->code;
 }
 
 static void run_done(struct prompt_run *r)
 {
-	client_done(&r->client);
-	free_each(r->prompt, r->stop_reason);
+	daemon_link_free(r->link);
+	/* Its callbacks get NULL, and do nothing then. */
+	if (r->loop) {
+		rpc_calls_done(&r->calls);
+		loop_free(r->loop);
+	}
+	secret_buf_done(&r->settings);
+	free_each(r->prompt, r->session_id, r->stop_reason);
 	buf_done(&r->text);
 	buf_done(&r->error);
 	buf_done(&r->usage);
@@ -356,24 +391,12 @@ static void run_done(struct prompt_run *r)
 int cmd_run(const struct config *c)
 {
 	struct prompt_run r = { .cfg = c, .text.max = 1024 * MIB, .error.max = 1024 * MIB };
-	struct err e = { 0 };
-	int code;
+	int code = load_prompt(&r);
 
-	r.client = (struct acp_client){ .cfg = c,
-					.ops = &run_ops,
-					.ctx = &r,
-					.name = "acpd-run",
-					.cwd = c->cwd,
-					.capabilities = SLICE("{\"_meta\":{\"acpd\":{}}}") };
-	code = load_prompt(&r, &e) < 0 ? fail(EXIT_USAGE, "%s", e.msg) :
-					 run_settings(c, &r.client.meta);
-	if (code == EXIT_DONE) {
-		code = client_run(&r.client);
-		if (r.client.link && c->json)
-			print_run(&r);
-		else if (r.client.link && buf_len(&r.text))
-			printf("\n");
-	}
+	if (code == EXIT_DONE)
+		code = run_settings(c, &r.settings);
+	if (code == EXIT_DONE)
+		code = run_on_daemon(&r);
 	run_done(&r);
 	return code;
 }
