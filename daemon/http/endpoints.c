@@ -11,7 +11,6 @@
 
 #include "base/version.h"
 #include "http/routes/handlers.h"
-#include "http/isolation.h"
 #include "http/openapi.h"
 #include "json/jenc.h"
 
@@ -37,29 +36,6 @@ static void get_health(const struct http_call *c _unused_, struct http_reply *re
 static void get_openapi(const struct http_call *c _unused_, struct http_reply *ret)
 {
 	buf_puts(&ret->body, openapi_text);
-}
-
-static void get_ready(const struct http_call *c, struct http_reply *ret)
-{
-	const struct http_context *ctx = c->ctx;
-	struct jw w = JW(&ret->body);
-
-	jw_obj(&w, NULL);
-	if (!store_put_ready(ctx->store, &w))
-		ret->status = 503;
-	if (lifecycle_draining(ctx->life))
-		http_retry_after(c, ret);
-	jw_str(&w, "version", acpd_version);
-	jw_str(&w, "incarnation", store_incarnation(ctx->store));
-	jw_uint(&w, "sessions", store_count(ctx->store));
-	jw_uint(&w, "connections", ctx->connections);
-	jw_uint(&w, "children", proc_host_count(ctx->procs));
-	jw_str(&w, "cgroup",
-	       cgroup_kind_name(cgroups_kind(proc_host_cgroups(ctx->procs), CGROUP_KILLING)));
-	store_put_limits(&w, "limits", ctx->store);
-	isolation_put(ctx->store, &w, "isolation");
-	store_put_problems(ctx->store, &w, "problems");
-	jw_end_obj(&w);
 }
 
 /* Who knows claims reads the rest of the request. */
@@ -96,7 +72,7 @@ static const struct route routes[] = {
 	{ "GET",    "/ui/",                         NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
 	{ "GET",    "/ui/app.js",                   NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
 	{ "GET",    "/ui/app.css",                  NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
-	{ "GET",    "/ready",                       NEED_OBSERVE, SESSIONS_ALL,   get_ready,           NULL },
+	{ "GET",    "/ready",                       NEED_OBSERVE, SESSIONS_ALL,   http_get_ready,      NULL },
 	{ "GET",    "/metrics",                     NEED_OBSERVE, SESSIONS_ALL,   http_get_metrics,    NULL },
 	{ "GET",    "/v1/info",                     NEED_ANY,     SESSIONS_NONE,  http_get_info,       no_query },
 	{ "GET",    "/v1/status",                   NEED_OBSERVE, SESSIONS_ALL,   http_get_status,     no_query },

@@ -26,6 +26,7 @@ bool http_query(const struct http_call *c, const struct query_field *fields, voi
 struct session *http_session(const struct http_call *c, struct http_reply *reply);
 
 /* route_life.c */
+void http_get_ready(const struct http_call *c, struct http_reply *ret);
 void http_get_status(const struct http_call *c, struct http_reply *ret);
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
 void http_post_restart(const struct http_call *c, struct http_reply *ret);

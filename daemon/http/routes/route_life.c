@@ -1,11 +1,14 @@
 /*
- * route_life.c - GET /v1/status, POST /v1/shutdown and POST /v1/restart: the state of the daemon, and how it is ended.
+ * route_life.c - GET /ready, GET /v1/status, POST /v1/shutdown and POST /v1/restart: the state of the daemon, and how it is
+ * ended.
  *
- * Both requests are answered 202 at once: the drain that they begin waits for running turns.
+ * Both POST requests are answered 202 at once: the drain that they begin waits for running turns.
  * An empty body is an empty object.
  */
 #include "http/routes/handlers.h"
 
+#include "base/version.h"
+#include "http/isolation.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "lifecycle/lifecycle.h"
@@ -33,6 +36,29 @@ void http_retry_after(const struct http_call *c, struct http_reply *ret)
 
 	snprintf(secs, sizeof(secs), "%u", lifecycle_retry_after(c->ctx->life));
 	http_reply_header(ret, "Retry-After:", secs);
+}
+
+void http_get_ready(const struct http_call *c, struct http_reply *ret)
+{
+	const struct http_context *ctx = c->ctx;
+	struct jw w = JW(&ret->body);
+
+	jw_obj(&w, NULL);
+	if (!store_put_ready(ctx->store, &w))
+		ret->status = 503;
+	if (lifecycle_draining(ctx->life))
+		http_retry_after(c, ret);
+	jw_str(&w, "version", acpd_version);
+	jw_str(&w, "incarnation", store_incarnation(ctx->store));
+	jw_uint(&w, "sessions", store_count(ctx->store));
+	jw_uint(&w, "connections", ctx->connections);
+	jw_uint(&w, "children", proc_host_count(ctx->procs));
+	jw_str(&w, "cgroup",
+	       cgroup_kind_name(cgroups_kind(proc_host_cgroups(ctx->procs), CGROUP_KILLING)));
+	store_put_limits(&w, "limits", ctx->store);
+	isolation_put(ctx->store, &w, "isolation");
+	store_put_problems(ctx->store, &w, "problems");
+	jw_end_obj(&w);
 }
 
 /* --- shutdown ------------------------------------------------------------------------------------------- */
