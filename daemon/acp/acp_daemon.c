@@ -5,7 +5,9 @@
 #include "acp/acp_internal.h"
 
 #include "access/tokens.h"
+#include "base/clock.h"
 #include "base/limits.h"
+#include "base/os/sandbox.h"
 #include "json/jstr.h"
 #include "session/parts/programs/programs.h"
 
@@ -125,6 +127,20 @@ static void on_life_changed(void *ctx)
 void daemon_status_follow(struct acp_server *srv)
 {
 	lifecycle_follow(srv->life, on_life_changed, srv);
+}
+
+void conn_tell_resumed(struct acp_conn *c)
+{
+	JW_BUF(w, b);
+	char at[CLOCK_ISO_SIZE];
+
+	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
+		return;
+	jw_object(&w, NULL, JW_STR("at", clock_iso(c->srv->resumed_at, at)),
+		  JW_UINT("gapMs", c->srv->resumed_gap),
+		  JW_STR("incarnation", store_incarnation(c->srv->store)),
+		  JW_STR("sandboxId", sandbox_id()));
+	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 
 /* --- usage ----------------------------------------------------------------------------------------------- */

@@ -118,11 +118,12 @@ bool conn_request(struct acp_conn *c, struct view *view, const char *method, str
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
 /* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
-/* The last _acpd/resumed, if there was one. */
-void conn_tell_resumed(struct acp_conn *c);
 void conn_close(struct acp_conn *c, int code, const char *reason);
+void outgoing_free(struct acp_conn *c, struct outgoing *o);
 struct method_call *call_new(struct acp_conn *c, struct slice id);
 void call_free(struct method_call *k);
+/* The call has its answer, or nobody to give it to; its owner below still calls back once. */
+void call_unhook(struct method_call *k);
 /* Answers and frees; nothing is sent if the connection is gone or the call was answered before. */
 void call_result(struct method_call *k, struct slice result);
 void call_error(struct method_call *k, const struct err *e, struct slice extra);
@@ -134,6 +135,9 @@ void call_done(void *call, struct slice result, const struct err *e);
 void call_done_empty(void *call, struct slice result, const struct err *e);
 /* Answers every open call on that view with e; their completions find nobody. */
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
+
+struct view *view_find(struct acp_conn *c, const char *session_id);
+int not_found(struct err *e, const char *session_id);
 
 /* client_calls.c */
 /* The client takes MCP requests of that session from now on, and makes its model calls if it makes any. */
@@ -158,18 +162,18 @@ void conn_put_providers(struct jw *w);
 void conn_drop_provider(struct acp_conn *c);
 
 /* view.c */
-struct view *view_find(struct acp_conn *c, const char *session_id);
 struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
 /* Follows the session and changes nothing of it. */
 struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from);
 void view_free(struct view *v);
 /* The view of an active session, or RPC_NOT_FOUND with the session id. */
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
-int not_found(struct err *e, const char *session_id);
 
 /* acp_daemon.c */
 /* Begins to tell clients of the daemon's life. */
 void daemon_status_follow(struct acp_server *srv);
+/* The last _acpd/resumed, if there was one. */
+void conn_tell_resumed(struct acp_conn *c);
 
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
@@ -222,19 +226,13 @@ void caps_put(struct jw *w, const struct harness_caps *caps);
 
 /* sessions.c: what is told of a session that was opened, or is observed. */
 void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bool with_id);
-/* sessions.c: there is such a session, and fromSeq is one of its numbers. */
-struct session_args;
-int check_reopen(const struct acp_request *q, const struct session_args *a, struct err *e);
-/* sessions.c: where a load or a resume begins. k->foreign: and that what the client has is of another line was told. */
-uint64_t reopen_from(struct method_call *k, struct session *s);
-/* sessions.c: the call of a load or resume that check_reopen let pass: which it is, and from where. */
-struct method_call *call_reopen(const struct acp_request *q, const struct session *s,
-				const struct session_args *a, bool load);
-/* acp_observe.c: the load or resume is one that only looks. */
-bool is_observing(const struct acp_conn *c, const struct session_args *a);
-int observe(const struct acp_request *q, const struct session_args *a, bool load, struct err *e);
-/* acp_observe.c: members of what the connection's token may, if it is not all. */
-void conn_put_token(struct jw *w, const struct acp_conn *c);
+/* sessions.c: answers a request for a session that could not be opened, with what could have been asked for instead. */
+void call_open_error(struct method_call *k, const struct session *s, const struct err *e);
+/* sessions.c: answers with e, and with the variables that are missing if it is for those. */
+void session_refused(const struct acp_request *q, const struct session *s,
+		     const struct session_params *p, const struct err *e);
+/* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
+int check_cwd(const struct session *s, const char *cwd, struct err *e);
 /* acp_daemon.c: e, or what to set if its harness wants a login that the client knows no method for. */
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
 /* acp_settings.c: writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */

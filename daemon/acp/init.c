@@ -7,7 +7,6 @@
  */
 #include "acp/acp_internal.h"
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "base/version.h"
@@ -101,6 +100,12 @@ static void put_harness_ids(struct jw *w, const char *key, const struct harness_
 	jw_end_arr(w);
 }
 
+static void put_conn_token(struct jw *w, const struct acp_conn *c)
+{
+	if (grant_minted(c->transport.grant))
+		grant_put(c->transport.grant, w, "token");
+}
+
 static void put_agent_acpd(struct jw *w, const struct acp_conn *c)
 {
 	const struct harness_table *t = c->srv->harnesses;
@@ -114,25 +119,11 @@ static void put_agent_acpd(struct jw *w, const struct acp_conn *c)
 	jw_str(w, "workspaces", c->srv->workspaces);
 	put_harness_ids(w, "harnesses", t, true);
 	put_harness_ids(w, "harnessesNotInstalled", t, false);
-	conn_put_token(w, c);
+	put_conn_token(w, c);
 	offer_put_features(w);
 	offer_put_limits(w, c->srv->store, c->srv->backlog_max);
 	jw_end_obj(w);
 	jw_end_obj(w);
-}
-
-void conn_tell_resumed(struct acp_conn *c)
-{
-	JW_BUF(w, b);
-	char at[CLOCK_ISO_SIZE];
-
-	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
-		return;
-	jw_object(&w, NULL, JW_STR("at", clock_iso(c->srv->resumed_at, at)),
-		  JW_UINT("gapMs", c->srv->resumed_gap),
-		  JW_STR("incarnation", store_incarnation(c->srv->store)),
-		  JW_STR("sandboxId", sandbox_id()));
-	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 
 static int conn_initialize(struct acp_request *q, struct err *e _unused_)

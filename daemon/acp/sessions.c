@@ -1,8 +1,7 @@
 /*
- * sessions.c - session/new, load, resume, list, close, delete and fork, and _acpd/ack.
+ * sessions.c - session/new, fork, list, close and delete, _acpd/ack, and what is told of a session that was opened.
  *
- * A session that is made answers once its harness is there. The answer to a load waits behind the replay of its events, so
- * that a client has the whole past before it may prompt.
+ * A session that is made answers once its harness is there.
  */
 #include "acp/params.h"
 
@@ -65,8 +64,7 @@ static void on_unwanted_removed(void *ctx _unused_, struct session *s _unused_,
 {
 }
 
-/* What could have been asked for instead. */
-static void call_open_error(struct method_call *k, const struct session *s, const struct err *e)
+void call_open_error(struct method_call *k, const struct session *s, const struct err *e)
 {
 	static const struct {
 		const char *reason, *category;
@@ -104,9 +102,8 @@ static void on_session_created(void *ctx, struct session *s, const struct err *e
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
 }
 
-/* Answers with e, and with the variables that are missing if it is for those. */
-static void session_refused(const struct acp_request *q, const struct session *s,
-			    const struct session_params *p, const struct err *e)
+void session_refused(const struct acp_request *q, const struct session *s,
+		     const struct session_params *p, const struct err *e)
 {
 	JW_BUF(w, b);
 
@@ -115,8 +112,7 @@ static void session_refused(const struct acp_request *q, const struct session *s
 	conn_error(q->conn, NULL, q->msg->id, e, buf_slice(&b));
 }
 
-/* SESSION_DAMAGED, CWD_MISMATCH. */
-static int check_cwd(const struct session *s, const char *cwd, struct err *e)
+int check_cwd(const struct session *s, const char *cwd, struct err *e)
 {
 	if (!session_has_head(s))
 		return err_set(e, -EBADMSG, RPC_INTERNAL_ERROR, "SESSION_DAMAGED",
@@ -187,136 +183,6 @@ static int new_or_fork(struct acp_request *q, struct err *e)
 
 const struct acp_handler on_session_new = { .run = new_or_fork, .variant = CALL_NEW };
 const struct acp_handler on_session_fork = { .run = new_or_fork, .variant = CALL_FORK };
-
-/* --- load and resume --------------------------------------------------------------------------------------- */
-
-static void notify_foreign_cursor(struct acp_conn *c, struct session *s)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	if (!(c->client & CLIENT_ACPD) || !session_last_seq(s))
-		return;
-	/* The client's numbers are of another incarnation: to it, everything up to now is unseen. */
-	gap_put(&b, session_id(s), &(struct evlog_gap){ 1, session_last_seq(s), "incarnation" });
-	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
-}
-
-uint64_t reopen_from(struct method_call *k, struct session *s)
-{
-	if (k->foreign)
-		notify_foreign_cursor(k->conn, s);
-	/* Without a cursor a load replays everything, and a resume begins behind the last event. */
-	return k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
-}
-
-static void on_reopened(void *ctx, struct session *s, const struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct method_call *k = ctx;
-	struct acp_conn *c = k->conn;
-	struct view *v;
-
-	if (e || !c) {
-		if (e)
-			call_open_error(k, s, e);
-		else
-			call_free(k);
-		return;
-	}
-	v = view_open(c, s, reopen_from(k, s));
-	session_put_opened(&b, c, s, false);
-	if (k->load)
-		k->view = v; /* the response waits behind the replay */
-	call_result(k, buf_slice(&b));
-	watcher_ready(&v->w);
-}
-
-static bool cursor_is_foreign(const struct session *s, const struct session_args *a)
-{
-	/* fromSeq is the first event that the client wants: it has those before it. */
-	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
-}
-
-int check_reopen(const struct acp_request *q, const struct session_args *a, struct err *e)
-{
-	struct session *s = q->session;
-
-	if (!s)
-		return not_found(e, a->session_id);
-	if (check_cwd(s, a->cwd, e) < 0)
-		return -EINVAL;
-	/* The number after the last event is valid: the client has all of them. */
-	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !cursor_is_foreign(s, a))
-		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
-				 "the session has no such event yet");
-	return 0;
-}
-
-struct method_call *call_reopen(const struct acp_request *q, const struct session *s,
-				const struct session_args *a, bool load)
-{
-	struct method_call *k = call_new(q->conn, q->msg->id);
-
-	k->load = load;
-	k->foreign = cursor_is_foreign(s, a);
-	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
-	return k;
-}
-
-static int reopen_session(const struct acp_request *q, struct session_args *a, bool load,
-			  struct err *e)
-{
-	_cleanup_(secret_buf_done) struct buf provider = { 0 };
-	struct session_params p = opener_params(q->conn);
-	struct session *s = q->session;
-	struct method_call *k;
-	int r = check_reopen(q, a, e);
-
-	/* nothing is started for it, and what it was set up with stays as it is: it is only read */
-	if (r == 0 && session_imported(s)) {
-		on_reopened(call_reopen(q, s, a, load), s, NULL);
-		return 0;
-	}
-	/* Before the check, which must see the provider as if the client had named it. */
-	if (r == 0 && session_follows_provider(s))
-		conn_give_provider(q->conn, session_harness(s), a, &provider);
-	if (r == 0)
-		r = session_args_check(a, session_caps(s), &p, e);
-	if (r == 0)
-		r = check_ceiling(q->conn, s, &p.setup, e);
-	if (r < 0)
-		return r;
-	k = call_reopen(q, s, a, load);
-	r = session_open(s, &p, on_reopened, k, e);
-	if (r == 0) {
-		conn_serve(q->conn, s);
-		return 0;
-	}
-	/* Either branch answers and frees k, so there is no error to return. */
-	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {
-		call_open_error(k, s, e);
-		return 0;
-	}
-	call_free(k);
-	session_refused(q, s, &p, e);
-	return 0;
-}
-
-static int load_or_resume(struct acp_request *q, struct err *e)
-{
-	bool load = q->variant == CALL_LOAD;
-	struct session_args a;
-	int r = session_args_decode(q->msg->params, (enum session_call)q->variant, &a, e);
-
-	if (r < 0)
-		return r;
-	r = is_observing(q->conn, &a) ? observe(q, &a, load, e) : reopen_session(q, &a, load, e);
-	session_args_free(&a);
-	return r;
-}
-
-const struct acp_handler on_session_load = { .run = load_or_resume, .variant = CALL_LOAD };
-const struct acp_handler on_session_resume = { .run = load_or_resume, .variant = CALL_RESUME };
 
 /* --- list -------------------------------------------------------------------------------------------------- */
 

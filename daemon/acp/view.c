@@ -1,7 +1,7 @@
 /*
  * view.c - the sessions that are active on a connection, and the questions put to its client.
  *
- * A connection has one view of a session: a cursor in its event log (struct watcher), from which conn.c sends. Views that may
+ * A connection has one view of a session: a cursor in its event log (struct watcher), from which acp_server.c sends. Views that may
  * have events are in conn->ready, in the order in which they were last served, so that a session with a flood of events
  * starves no other. A question that the client has not answered when its view ends stays open for the next driver.
  */
@@ -11,21 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-int not_found(struct err *e, const char *session_id)
-{
-	err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
-		"no such session; session/list has those that exist");
-	snprintf(e->session, sizeof(e->session), "%s", session_id);
-	return -ENOENT;
-}
-
-struct view *view_find(struct acp_conn *c, const char *session_id)
-{
-	struct watcher *w = store_watcher(c->srv->store, session_id, c->no);
-
-	return w ? container_of(w, struct view, w) : NULL;
-}
 
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e)
 {
