@@ -4,7 +4,7 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
 #include "tools/builtin/core/toolbox.h"
-#include "tools/builtin/search/file_walk.h"
+#include "tools/builtin/files/file_walk.h"
 #include "tree/held_tree.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool.h"
-#include "tools/builtin/search/file_walk.h"
+#include "tools/builtin/files/file_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/search/regex.h"
-#include "tools/builtin/search/file_walk.h"
+#include "tools/builtin/files/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <errno.h>

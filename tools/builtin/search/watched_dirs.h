@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "tools/builtin/search/file_walk.h"
+#include "tools/builtin/files/file_walk.h"
 
 struct watch_dir {
 	int wd;

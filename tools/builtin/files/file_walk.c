@@ -7,7 +7,7 @@
  * has one level of .gitignore rules: enter and leave must stay paired. A directory whose rules do
  * not fit is skipped, because too little is safer than ignored files.
  */
-#include "tools/builtin/search/file_walk.h"
+#include "tools/builtin/files/file_walk.h"
 
 #include "base/buf.h"
 #include "base/os/file.h"
