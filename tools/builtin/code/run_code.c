@@ -71,11 +71,7 @@ static const struct language *language_find(const char *name)
 /* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it does not name the language. */
 static bool language_is_configured(const struct toolbox *b, const struct language *l, char ***v)
 {
-	const char *text = toolbox_config(b)->interpreters;
-	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
-				  (struct jval){ J_NONE, SLICE_NONE };
-
-	jarr_each(el, list) {
+	jarr_each(el, jobj_get(toolbox_setting(b, "interpreters"), l->names[0])) {
 		char *word = NULL;
 
 		if (jstr_decode(el, PATH_BYTES_MAX, &word) == 0)

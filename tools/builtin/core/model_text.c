@@ -34,6 +34,11 @@ int64_t model_text_number(struct slice object, const char *key)
 	return v.type == J_NUMBER && jdec_int(v, &n) == 0 ? n : 0;
 }
 
+bool model_text_is_true(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type == J_TRUE;
+}
+
 void model_text_name(struct buf *out, struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
@@ -231,6 +236,60 @@ void model_text_nearest(struct buf *out, struct jval list)
 	}
 }
 
+/* --- a patch that does not fit --------------------------------------------------------------------------------- */
+
+static void put_fitting(struct buf *out, struct jval files)
+{
+	int64_t fit = 0, n = 0;
+
+	jarr_each(v, files) {
+		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+		fit += model_text_is_true(v.raw, "fits") &&
+		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+	}
+	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
+		   n);
+}
+
+/* first: its message is that of the error. */
+static void put_misfit(struct buf *out, struct slice file, bool first)
+{
+	int64_t n = 0;
+
+	if (!first) {
+		model_text_member(file, "code", out);
+		buf_puts(out, ": ");
+		model_text_member(file, "message", out);
+		buf_putc(out, '\n');
+	}
+	jarr_each(v, jobj_get(file, "hunks")) {
+		n++;
+		if (model_text_is_true(v.raw, "fits"))
+			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
+				   model_text_number(v.raw, "line"));
+		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
+			buf_printf(out, "hunk %" PRId64 ":\n", n);
+		model_text_nearest(out, jobj_get(v.raw, "nearest"));
+	}
+}
+
+/* Which files do not fit, and what is most like their hunks. files: a member; any other value says nothing. */
+static void put_misfits(struct buf *out, struct jval files)
+{
+	bool first = true;
+
+	if (files.type != J_ARRAY)
+		return;
+	put_fitting(out, files);
+	jarr_each(v, files)
+		if (jobj_get(v.raw, "fits").type == J_FALSE) {
+			put_misfit(out, v.raw, first);
+			first = false;
+		}
+}
+
+/* --- errors --------------------------------------------------------------------------------------------------- */
+
 void model_text_error(struct buf *out, struct slice error)
 {
 	static const char *const said[] = { "code", "message", "field", "nearest", "files", NULL };
@@ -245,7 +304,7 @@ void model_text_error(struct buf *out, struct slice error)
 		buf_putc(out, '\n');
 	}
 	model_put_object(out, error, said);
-	model_text_misfits(out, jobj_get(error, "files"));
+	put_misfits(out, jobj_get(error, "files"));
 	model_text_nearest(out, jobj_get(error, "nearest"));
 }
 

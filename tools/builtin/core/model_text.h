@@ -21,9 +21,6 @@
 void model_text_plain(struct buf *out, struct slice object);
 /* CODE: message, and the other members of the error. error: raw object. */
 void model_text_error(struct buf *out, struct slice error);
-/* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other
- * value says nothing. */
-void model_text_misfits(struct buf *out, struct jval files);
 /* Places in a file, as it is: from there the text can be taken. */
 void model_text_nearest(struct buf *out, struct jval list);
 /* Cuts any text at the limits; a last line says how much is missing. */
@@ -49,6 +46,7 @@ void model_text_lines(struct buf *out, struct slice text, struct model_text_line
 /* A string member's bytes. */
 void model_text_member(struct slice object, const char *key, struct buf *ret);
 int64_t model_text_number(struct slice object, const char *key);
+bool model_text_is_true(struct slice object, const char *key);
 /* A name: quoted if it has control characters. */
 void model_text_name(struct buf *out, struct slice name);
 /* Without colours and other controls of a terminal, which are useless to a model; a carriage return begins a

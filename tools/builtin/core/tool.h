@@ -99,9 +99,13 @@ struct builtin_tool {
 	/* With start: the caller is gone, or the time is over (timed_out): end it soon, by one of both, with what
 	 * there is. May be NULL for tools that end in start. */
 	void (*cancel)(struct builtin_call *c, bool timed_out);
+	/* The member of the configuration that belongs to this tool, an object (toolbox_setting), and its check, which
+	 * gets an empty slice if it is absent. NULL: there is none. */
+	const char *setting;
+	int (*setting_check)(struct slice object, struct err *e);
 };
 
-/* A row: what names it, and its tables; then what else it has (.show, .work, .waits, .start, .cancel). */
+/* A row: what names it, and its tables; then what else it has (.show, .work, .waits, .start, .cancel, .setting). */
 /* clang-format off */
 #define BUILTIN_TOOL(name_, title_, text_, category_, hints_, in_, out_, ...) \
 	{ .name = name_, .title = title_, .text = text_, .category = category_, \

@@ -161,3 +161,31 @@ void tool_fail(struct builtin_call *t, const struct err *e, struct slice extra)
 	toolbox_error_put(toolbox_call_of(t), e, extra, &out);
 	toolbox_call_post(toolbox_call_of(t), EVENT_RESULT, &out);
 }
+
+/* Errors that no tool documents are EIO. */
+int tool_errno(struct err *e, int code, const char *what, const char *path)
+{
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = {
+		{ ENOENT, "ENOENT" },	    { EEXIST, "EEXIST" },
+		{ EISDIR, "EISDIR" },	    { ENOTDIR, "ENOTDIR" },
+		{ ENOTEMPTY, "ENOTEMPTY" }, { EACCES, "EACCES" },
+		{ EPERM, "EACCES" },	    { ELOOP, "ELOOP" },
+		{ ENOSPC, "ENOSPC" },	    { EDQUOT, "ENOSPC" },
+		{ EROFS, "READ_ONLY" },	    { ENAMETOOLONG, "ENAMETOOLONG" },
+		{ ESTALE, "ESTALE" },	    { EBUSY, "EBUSY" },
+		{ EMFILE, "EMFILE" },	    { ENFILE, "EMFILE" },
+		{ ENOMEM, "ENOMEM" },	    { E2BIG, "TOO_LARGE" },
+		{ ECANCELED, "CANCELLED" },
+	};
+	int n = code < 0 ? -code : code;
+	const char *name = "EIO";
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i].code == n)
+			name = names[i].name;
+	err_set(e, -n, 0, name, "%s %.120s: %s", what, path, strerrordesc_np(n));
+	return -n;
+}

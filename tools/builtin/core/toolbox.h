@@ -21,12 +21,11 @@
 struct policy;
 
 struct toolbox_config {
+	char *text;   /* all of it, for toolbox_setting */
 	char **roots; /* canonical, absolute */
 	char *cwd, *state_dir, *sandbox_id, *session;
-	char **env;		    /* NAME=value: on top of the environment of commands */
-	char **tools;		    /* the only ones listed; NULL: all */
-	char *policy;		    /* raw object, or NULL */
-	char *tests, *interpreters; /* raw objects of runTests and runCode, or NULL */
+	char **env;   /* NAME=value: on top of the environment of commands */
+	char **tools; /* the only ones listed; NULL: all */
 	bool dry_run;
 };
 
@@ -43,6 +42,8 @@ struct mcp_backend *toolbox_backend(struct toolbox *b);
 
 /* For the tools. What is kept changes only on the loop. */
 const struct toolbox_config *toolbox_config(const struct toolbox *b);
+/* A member of the configuration that is an object, raw; empty if it is absent. */
+struct slice toolbox_setting(const struct toolbox *b, const char *member);
 /* The directory of our temporary files, outside of the tree that is worked in. */
 const char *toolbox_state_dir(const struct toolbox *b);
 struct loop *toolbox_loop(const struct toolbox *b);

@@ -14,50 +14,46 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/builtin/code/run_code.h"
 #include "policy/policy.h"
 #include "tools/builtin/core/toolbox_internal.h"
-#include "tools/builtin/testrun/testrun.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 
 struct raw_config {
-	struct slice roots, env, tools, policy, tests, interpreters;
-	char *cwd, *state_dir, *sandbox_id, *session;
-	bool dry_run;
+	struct toolbox_config config;
+	struct slice roots, env, tools;
+	struct slice kept; /* members that are read from the text when they are used */
 };
 
 static const struct jfield fields[] = {
 	JF_ARR(struct raw_config, roots, "roots", JF_REQUIRED),
-	JF_STR(struct raw_config, cwd, "cwd", 0, PATH_BYTES_MAX),
-	JF_STR(struct raw_config, state_dir, "stateDir", 0, PATH_BYTES_MAX),
-	JF_STR(struct raw_config, sandbox_id, "sandboxId", 0, 64),
-	JF_STR(struct raw_config, session, "session", 0, RPC_ID_MAX),
+	JF_STR(struct raw_config, config.cwd, "cwd", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_config, config.state_dir, "stateDir", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_config, config.sandbox_id, "sandboxId", 0, 64),
+	JF_STR(struct raw_config, config.session, "session", 0, RPC_ID_MAX),
 	JF_OBJ(struct raw_config, env, "env", 0),
 	JF_ARR(struct raw_config, tools, "tools", 0),
-	JF_OBJ(struct raw_config, policy, "policy", 0),
-	JF_OBJ(struct raw_config, tests, "tests", 0),
-	JF_OBJ(struct raw_config, interpreters, "interpreters", 0),
-	JF_BOOL(struct raw_config, dry_run, "dryRun", 0),
+	JF_OBJ(struct raw_config, kept, "policy", 0),
+	JF_OBJ(struct raw_config, kept, "tests", 0),
+	JF_OBJ(struct raw_config, kept, "interpreters", 0),
+	JF_BOOL(struct raw_config, config.dry_run, "dryRun", 0),
 	JF_END,
 };
 
 static int strings(struct slice list, const char *name, char ***ret, struct err *e)
 {
-	struct jval array = { J_ARRAY, list };
-	size_t n = 0;
 	char at[64];
 
 	if (!list.n)
 		return 0;
-	*ret = xalloc((jarr_length(array) + 1) * sizeof(char *));
-	jarr_each(v, array) {
+	/* The whole array at once: an empty list of tools is not the same as none. */
+	*ret = xalloc((jarr_length((struct jval){ J_ARRAY, list }) + 1) * sizeof(char *));
+	jarr_each_at(n, v, list) {
 		snprintf(at, sizeof(at), "%s[%zu]", name, n);
 		if (jstr_decode(v, PATH_BYTES_MAX, &(*ret)[n]) < 0)
 			return err_field(e, at, "CONFIG_INVALID", "%s must be a string", at);
-		n++;
 	}
 	return 0;
 }
@@ -79,14 +75,6 @@ static int tools_check(char *const *names, struct err *e)
 
 static int variables(struct slice object, char ***ret, struct err *e)
 {
-	size_t n = 0;
-
-	if (!object.n)
-		return 0;
-	jobj_each(key, v, object)
-		n++;
-	*ret = xalloc((n + 1) * sizeof(char *));
-	n = 0;
 	jobj_each(key, v, object) {
 		_cleanup_(freep) char *value = NULL;
 		bool plain = key.n && !memchr(key.p, '\\', key.n) && !memchr(key.p, '=', key.n);
@@ -95,25 +83,21 @@ static int variables(struct slice object, char ***ret, struct err *e)
 			return err_field(e, "env", "CONFIG_INVALID",
 					 "env: %.*s is no name with a string", (int)MIN(key.n, 64),
 					 key.p);
-		if (asprintf(&(*ret)[n++], "%.*s=%s", (int)key.n, key.p, value) < 0)
-			abort();
+		strv_add(ret, xprintf("%.*s=%s", (int)key.n, key.p, value));
 	}
 	return 0;
 }
 
-static void toolbox_config_take(struct toolbox_config *c, struct raw_config *raw)
+/* The members that belong to one tool, by its own check. */
+static int settings_check(struct slice config, struct err *e)
 {
-	c->cwd = TAKE_PTR(raw->cwd);
-	c->state_dir = TAKE_PTR(raw->state_dir);
-	c->sandbox_id = TAKE_PTR(raw->sandbox_id);
-	c->session = TAKE_PTR(raw->session);
-	c->dry_run = raw->dry_run;
-	if (raw->policy.n)
-		c->policy = xstrndup(raw->policy.p, raw->policy.n);
-	if (raw->tests.n)
-		c->tests = xstrndup(raw->tests.p, raw->tests.n);
-	if (raw->interpreters.n)
-		c->interpreters = xstrndup(raw->interpreters.p, raw->interpreters.n);
+	const struct builtin_tool *t;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (t = tool_at(i)); i++)
+		if (t->setting)
+			r = t->setting_check(jobj_get(config, t->setting).raw, e);
+	return r;
 }
 
 int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct err *e)
@@ -129,7 +113,8 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 	r = jdec_strict(v.raw, fields, NULL, "is not known to the built-in tools", &raw, e);
 	if (r < 0)
 		return r;
-	toolbox_config_take(ret, &raw);
+	*ret = raw.config;
+	ret->text = xstrndup(v.raw.p, v.raw.n);
 	r = strings(raw.roots, "roots", &ret->roots, e);
 	if (r == 0)
 		r = strings(raw.tools, "tools", &ret->tools, e);
@@ -137,12 +122,14 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 		r = tools_check(ret->tools, e);
 	if (r == 0)
 		r = variables(raw.env, &ret->env, e);
-	if (r == 0)
-		r = test_rows_check(raw.tests, e);
-	if (r == 0)
-		r = code_interpreters_check(raw.interpreters, e);
-	jdec_free(fields, &raw);
-	return r;
+	return r < 0 ? r : settings_check(v.raw, e);
+}
+
+struct slice toolbox_setting(const struct toolbox *b, const char *member)
+{
+	struct jval v = jobj_get(slice_of(b->config.text), member);
+
+	return v.type == J_OBJECT ? v.raw : SLICE_NONE;
 }
 
 void toolbox_config_done(struct toolbox_config *c)
@@ -150,8 +137,7 @@ void toolbox_config_done(struct toolbox_config *c)
 	c->roots = strv_free(c->roots);
 	c->env = strv_free(c->env);
 	c->tools = strv_free(c->tools);
-	free_each(c->cwd, c->state_dir, c->sandbox_id, c->session, c->policy, c->tests,
-		  c->interpreters);
+	free_each(c->text, c->cwd, c->state_dir, c->sandbox_id, c->session);
 	*c = (struct toolbox_config){ 0 };
 }
 
@@ -314,14 +300,13 @@ bool toolbox_policy_pass(struct toolbox_call *c)
 
 static int policy_open(struct toolbox *b, struct err *e)
 {
+	struct slice policy = toolbox_setting(b, "policy");
 	size_t n = 0;
 
 	while (tool_at(n))
 		n++;
 	b->called = xalloc(n * sizeof(*b->called));
-	return b->config.policy ?
-		       policy_parse(slice_of(b->config.policy), tool_known, &b->policy, e) :
-		       0;
+	return policy.n ? policy_parse(policy, tool_known, &b->policy, e) : 0;
 }
 
 int toolbox_config_open(struct toolbox *b, struct err *e)

@@ -1,11 +1,9 @@
 /*
- * file_describe.c - the JSON members that describe a file, the check of an expected version, and
- * errno names for tools.
+ * file_describe.c - the JSON members that describe a file, and the check of an expected version.
  *
  * The etag consists of inode, size and time of change in nanoseconds; atomic_write_date keeps the
  * times of two quick writes apart. Names and contents that are not UTF-8 are sent as base64,
- * because JSON cannot hold them. tool_errno maps each errno to the names that tools document,
- * others to EIO.
+ * because JSON cannot hold them.
  */
 #include "tools/builtin/files/file_describe.h"
 
@@ -122,31 +120,4 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 		return 0;
 	err_field(e, "path", "ESTALE", "%.120s has changed since it was read", path);
 	return -ESTALE;
-}
-
-int tool_errno(struct err *e, int code, const char *what, const char *path)
-{
-	static const struct {
-		int code;
-		const char *name;
-	} names[] = {
-		{ ENOENT, "ENOENT" },	    { EEXIST, "EEXIST" },
-		{ EISDIR, "EISDIR" },	    { ENOTDIR, "ENOTDIR" },
-		{ ENOTEMPTY, "ENOTEMPTY" }, { EACCES, "EACCES" },
-		{ EPERM, "EACCES" },	    { ELOOP, "ELOOP" },
-		{ ENOSPC, "ENOSPC" },	    { EDQUOT, "ENOSPC" },
-		{ EROFS, "READ_ONLY" },	    { ENAMETOOLONG, "ENAMETOOLONG" },
-		{ ESTALE, "ESTALE" },	    { EBUSY, "EBUSY" },
-		{ EMFILE, "EMFILE" },	    { ENFILE, "EMFILE" },
-		{ ENOMEM, "ENOMEM" },	    { E2BIG, "TOO_LARGE" },
-		{ ECANCELED, "CANCELLED" },
-	};
-	int n = code < 0 ? -code : code;
-	const char *name = "EIO";
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].code == n)
-			name = names[i].name;
-	err_set(e, -n, 0, name, "%s %.120s: %s", what, path, strerrordesc_np(n));
-	return -n;
 }

@@ -261,11 +261,13 @@ const struct builtin_tool command_tools[] = {
 		"runCode", "Run code",
 		"Runs a program in Python, JavaScript or TypeScript and returns its output and how it ended.",
 		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, code_in, code_out,
-		.start = code_start, .cancel = command_job_cancel),
+		.start = code_start, .cancel = command_job_cancel, .setting = "interpreters",
+		.setting_check = code_interpreters_check),
 	BUILTIN_TOOL(
 		"runTests", "Run tests",
 		"Runs the tests of a target and returns the result of each; those that ended before a timeout as well.",
 		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, testrun_in, testrun_out,
-		.show = testrun_text, .start = testrun_start, .cancel = testrun_cancel),
+		.show = testrun_text, .start = testrun_start, .cancel = testrun_cancel,
+		.setting = "tests", .setting_check = test_rows_check),
 	{ 0 },
 };

@@ -5,11 +5,6 @@
 
 #include <inttypes.h>
 
-static bool list_text_is_true(struct slice object, const char *key)
-{
-	return jobj_get(object, key).type == J_TRUE;
-}
-
 static void list_text_put_name(struct buf *out, struct slice object, const char *key)
 {
 	_cleanup_(buf_done) struct buf name = { 0 };
@@ -33,12 +28,12 @@ static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t roo
 static void list_text_put_entry(struct buf *out, struct slice e)
 {
 	list_text_put_name(out, e, "path");
-	if (list_text_is_true(e, "isDirectory"))
+	if (model_text_is_true(e, "isDirectory"))
 		buf_putc(out, '/');
 	if (jobj_get(e, "symlinkTarget").type == J_STRING) {
 		buf_puts(out, " -> ");
 		list_text_put_name(out, e, "symlinkTarget");
-	} else if (!list_text_is_true(e, "isDirectory")) {
+	} else if (!model_text_is_true(e, "isDirectory")) {
 		buf_printf(out, "  %" PRId64, model_text_number(e, "size"));
 	}
 	buf_putc(out, '\n');
@@ -65,7 +60,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 			   "[%" PRId64 " more of this page are not shown: ask with limit: %" PRId64
 			   ", then with the cursor that it gives]\n",
 			   all - shown, shown);
-	} else if (list_text_is_true(object, "truncated")) {
+	} else if (model_text_is_true(object, "truncated")) {
 		buf_puts(out, "[there is more: ask with cursor: ");
 		model_text_member(object, "nextCursor", out);
 		buf_puts(out, "]\n");
@@ -76,7 +71,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 
 static void put_rest(struct buf *out, struct slice f, const struct model_text_lines *l, size_t n)
 {
-	if (l->used < n || list_text_is_true(f, "truncated"))
+	if (l->used < n || model_text_is_true(f, "truncated"))
 		buf_printf(out, "[not all of it: read on with readFile, startLine: %" PRId64 "]\n",
 			   l->shown + 1);
 }
@@ -134,7 +129,7 @@ static void put_hit(struct buf *out, struct slice m, const char *key, int64_t nu
 	buf_printf(out, "%" PRId64 "%c", number, mark);
 	buf_add(out, s.p, n);
 	buf_puts(out,
-		 n < s.n || (key && list_text_is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
+		 n < s.n || (key && model_text_is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
 }
 
 static void put_around(struct buf *out, struct slice m, const char *key, int64_t number)
@@ -183,7 +178,7 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 	if (!all)
 		buf_printf(out, "[no line matches in %" PRId64 " files]\n",
 			   model_text_number(object, "filesSearched"));
-	else if (shown < all || list_text_is_true(object, "truncated"))
+	else if (shown < all || model_text_is_true(object, "truncated"))
 		buf_printf(
 			out,
 			"[%" PRId64
@@ -201,7 +196,7 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
 	buf_puts(out,
-		 list_text_is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
+		 model_text_is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
 	jarr_each(v, jobj_get(object, "files")) {
 		model_text_member(v.raw, "status", out);
 		buf_putc(out, ' ');
@@ -210,53 +205,4 @@ void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 			   model_text_number(v.raw, "insertions"),
 			   model_text_number(v.raw, "deletions"));
 	}
-}
-
-static void put_fitting(struct buf *out, struct jval files)
-{
-	int64_t fit = 0, n = 0;
-
-	jarr_each(v, files) {
-		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
-		fit += list_text_is_true(v.raw, "fits") &&
-		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
-	}
-	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
-		   n);
-}
-
-/* first: its message is that of the error. */
-static void put_misfit(struct buf *out, struct slice file, bool first)
-{
-	int64_t n = 0;
-
-	if (!first) {
-		model_text_member(file, "code", out);
-		buf_puts(out, ": ");
-		model_text_member(file, "message", out);
-		buf_putc(out, '\n');
-	}
-	jarr_each(v, jobj_get(file, "hunks")) {
-		n++;
-		if (list_text_is_true(v.raw, "fits"))
-			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
-				   model_text_number(v.raw, "line"));
-		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
-			buf_printf(out, "hunk %" PRId64 ":\n", n);
-		model_text_nearest(out, jobj_get(v.raw, "nearest"));
-	}
-}
-
-void model_text_misfits(struct buf *out, struct jval files)
-{
-	bool first = true;
-
-	if (files.type != J_ARRAY)
-		return;
-	put_fitting(out, files);
-	jarr_each(v, files)
-		if (jobj_get(v.raw, "fits").type == J_FALSE) {
-			put_misfit(out, v.raw, first);
-			first = false;
-		}
 }

@@ -191,9 +191,7 @@ int test_rows_check(struct slice rows, struct err *e)
 int test_target_find(const struct builtin_call *c, const char *name, const char *cwd,
 		     struct test_target *ret, struct err *e)
 {
-	const char *config = toolbox_config(c->box)->tests;
-	struct jval row = config ? jobj_get(slice_of(config), name) :
-				   (struct jval){ J_NONE, SLICE_NONE };
+	struct jval row = jobj_get(toolbox_setting(c->box, "tests"), name);
 	const struct known *k;
 
 	*ret = (struct test_target){ .timeout_ms = -1 };
