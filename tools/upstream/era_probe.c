@@ -12,7 +12,7 @@
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream.h"
-#include "tools/upstream/legacy/upstream_legacy.h"
+#include "tools/upstream/upstream_legacy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
-#include "tools/upstream/legacy/upstream_legacy.h"
+#include "tools/upstream/upstream_legacy.h"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@
  * data.reason SERVER_GONE, and are never sent twice. Its owner decides when to start it again.
  *
  * A modern server (2026-07-28) gets calls unchanged, except for request ids and progress tokens, which are ours on that
- * hop. A legacy one (2024-11-05 to 2025-11-25) is behind upstream/legacy/upstream_legacy.h, so that callers see only a
+ * hop. A legacy one (2024-11-05 to 2025-11-25) is behind upstream/upstream_legacy.h, so that callers see only a
  * modern server.
  *
  * params._meta.acpd.session, a string, may name for whom a call is made. A question or log message of a legacy server

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tools/mcp/msg.h"
-#include "tools/upstream/legacy/upstream_legacy.h"
+#include "tools/upstream/upstream_legacy.h"
 #include "tools/upstream/http/http_post.h"
 
 #include <errno.h>

@@ -7,13 +7,13 @@
  * candidates have the same caller: no caller sees the log of another. A result that arrives while
  * the caller is away is stored until its retry.
  */
-#include "tools/upstream/legacy/upstream_legacy.h"
+#include "tools/upstream/upstream_legacy.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
-#include "tools/upstream/legacy/upstream_legacy_internal.h"
+#include "tools/upstream/upstream_legacy_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

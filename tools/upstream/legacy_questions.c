@@ -11,7 +11,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
-#include "tools/upstream/legacy/upstream_legacy_internal.h"
+#include "tools/upstream/upstream_legacy_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "tools/upstream/legacy/upstream_legacy_internal.h"
+#include "tools/upstream/upstream_legacy_internal.h"
 
 #include <errno.h>
 
