@@ -91,8 +91,10 @@ void era_probe_over(struct upstream *u);
 /* Sends the calls that waited for the end of the handshake. */
 void upstream_flush(struct upstream *u);
 
-/* --- for the eras ----------------------------------------------------------------------------------------- */
+/* --- upstream_call.c, for the eras too ------------------------------------------------------------------------ */
 
+/* Frees it without an answer. */
+void upstream_call_free(struct upstream_call *c);
 /* Ends the call: it is freed, then its caller is notified. */
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error);
 /* The same from the loop, with what is in c->result or c->error. */
