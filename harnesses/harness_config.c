@@ -195,12 +195,12 @@ static int set_quirks(struct harness_def *d, const char *name, const char *prefi
 	if (d->ops != &harness_acp)
 		return jdec_refuse(e, prefix, "quirks", "FIELD_INVALID",
 				   "is not for a harness that has an adapter of its own");
-	harness_use_quirks(d, acp_quirks_find(name));
+	harness_use_quirks(d, harness_quirks_find(name));
 	if (d->quirks)
 		return 0;
 	buf_puts(&known, "is the name of no row; known are");
-	for (size_t i = 0; acp_quirks_at(i); i++)
-		buf_printf(&known, "%s %s", i ? "," : "", acp_quirks_at(i)->name);
+	for (const struct acp_quirks *q = acp_quirks; q->name; q++)
+		buf_printf(&known, "%s %s", q == acp_quirks ? "" : ",", q->name);
 	return jdec_refuse(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
 }
 

@@ -132,6 +132,14 @@ const struct harness_def *harness_table_find(const struct harness_table *t, cons
 	return NULL;
 }
 
+const struct acp_quirks *harness_quirks_find(const char *name)
+{
+	for (const struct acp_quirks *q = acp_quirks; q->name; q++)
+		if (strcmp(q->name, name) == 0)
+			return q;
+	return NULL;
+}
+
 /* The row has what differs between agents that share an adapter. */
 void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q)
 {
@@ -163,7 +171,7 @@ static void add_builtins(struct harness_table *t)
 					   .stop = b->stop };
 		if (b->quirks)
 			/* After the row was copied: it replaces places and stop. */
-			harness_use_quirks(d, acp_quirks_find(b->quirks));
+			harness_use_quirks(d, harness_quirks_find(b->quirks));
 		d->args = xalloc((n + 1) * sizeof(*d->args));
 		for (size_t k = 0; k < n; k++)
 			d->args[k] = xstrdup(b->args[k]);

@@ -29,6 +29,8 @@ const struct harness_def *harness_table_find(const struct harness_table *t, cons
 int manifest_load(struct harness_table *t, struct buf *text, struct err *e);
 /* An empty row. */
 struct harness_def *harness_table_add(struct harness_table *t);
+/* The row of that name in acp/quirks.c; NULL: there is none. */
+const struct acp_quirks *harness_quirks_find(const char *name);
 /* The row has what differs between agents that share an adapter. NULL: nothing. */
 void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q);
 /* Parses agentCapabilities; unknown or malformed members count as absent. */

@@ -122,7 +122,7 @@ static const struct acp_file gemini_files[] = {
 	{ NULL, NULL },
 };
 
-static const struct acp_quirks rows[] = {
+const struct acp_quirks acp_quirks[] = {
 	{
 		.name = "copilot",
 		.asks = unsure,
@@ -176,17 +176,5 @@ static const struct acp_quirks rows[] = {
 		.env = gemini_env,
 		.files = gemini_files,
 	},
+	{ 0 },
 };
-
-const struct acp_quirks *acp_quirks_at(size_t i)
-{
-	return i < ARRAY_SIZE(rows) ? &rows[i] : NULL;
-}
-
-const struct acp_quirks *acp_quirks_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].name, name) == 0)
-			return &rows[i];
-	return NULL;
-}

@@ -100,10 +100,7 @@ struct acp_quirks {
 };
 
 extern const struct acp_quirks acp_no_quirks;
-/* The i-th row, or NULL. */
-const struct acp_quirks *acp_quirks_at(size_t i);
-/* NULL: no such row. */
-const struct acp_quirks *acp_quirks_find(const char *name);
+extern const struct acp_quirks acp_quirks[]; /* ends with a row without a name */
 
 /* render.c: environment and files of a row, for plan. */
 int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,

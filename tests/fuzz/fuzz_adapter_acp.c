@@ -6,12 +6,13 @@
 
 #include "harnesses/harness.h"
 #include "harnesses/acp/quirks.h"
+#include "harnesses/registry.h"
 
 static void request(unsigned flags, struct harness_req *req, struct fake *f)
 {
 	static const char *const rows[] = { "", "copilot", "claude", "gemini" };
 
-	f->quirks = acp_quirks_find(rows[(flags & F_2 ? 1 : 0) + (flags & F_3 ? 2 : 0)]);
+	f->quirks = harness_quirks_find(rows[(flags & F_2 ? 1 : 0) + (flags & F_3 ? 2 : 0)]);
 	req->model = "m";
 	req->mcp_servers =
 		SLICE("[{\"name\":\"s\",\"command\":\"/s\",\"args\":[],\"env\":[]},"

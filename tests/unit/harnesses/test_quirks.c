@@ -3,6 +3,7 @@
 
 #include "harnesses/harness.h"
 #include "harnesses/acp/quirks.h"
+#include "harnesses/registry.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 
@@ -34,7 +35,7 @@ static int make_plan(const char *name, const char *raw_provider, struct harness_
 		req->provider = &provider;
 		req->model = provider.model;
 	}
-	return acp_quirks_plan(acp_quirks_find(name), req, &plan, &e);
+	return acp_quirks_plan(harness_quirks_find(name), req, &plan, &e);
 }
 
 static void test_silence_cannot_be_limited(void **state _unused_)
@@ -44,7 +45,7 @@ static void test_silence_cannot_be_limited(void **state _unused_)
 	struct harness_req req = { .home = "/h", .provider = &p };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct harness_def def = { .command = "x", .quirks = acp_quirks_find(names[i]) };
+		struct harness_def def = { .command = "x", .quirks = harness_quirks_find(names[i]) };
 		struct err e = { 0 };
 
 		harness_plan_done(&plan);
@@ -138,7 +139,7 @@ static void test_servers_that_the_agent_refuses(void **state _unused_)
 
 static const char *start(const char *name, const struct harness_req *req)
 {
-	f.quirks = acp_quirks_find(name);
+	f.quirks = harness_quirks_find(name);
 	assert_int_equal(fake_open(&f, &harness_acp, req), 0);
 	buf_reset(&f.log);
 	assert_int_equal(fake_line(&f, SLICE("{\"id\":1,\"result\":{\"protocolVersion\":1}}")), 0);
@@ -237,7 +238,7 @@ static void replay(const char *quirks, const char *name, const char *want)
 						 .client = client_side };
 	struct slice rest, line;
 
-	f.quirks = acp_quirks_find(quirks);
+	f.quirks = harness_quirks_find(quirks);
 	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
 	replay_file(&side, name);
 	rest = buf_slice(&said);
