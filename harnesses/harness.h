@@ -350,7 +350,7 @@ struct harness_usage {
 		source; /* where in the native protocol the numbers stood, e.g. "turn_end.message.usage"; static */
 };
 
-/* A JSON number of currency units as a cost; false if it is none or out of range. harnesses/usage_counts.c */
+/* A JSON number of currency units as a cost; false if it is none or out of range. harnesses/usage_costs.c */
 bool harness_cost_parse(struct slice number, int64_t *ret);
 /* Sets a count from a JSON value; anything but an integer from 0 to 2^53 leaves it absent. */
 void harness_usage_set(struct harness_usage *u, enum harness_count what, struct jval v);

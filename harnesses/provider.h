@@ -25,7 +25,7 @@ const char *harness_via_name(enum harness_via via);
 /* Of the text of provider_split. ret borrows from it; ret->key is NULL. */
 int provider_load(struct slice text, struct harness_provider *ret);
 
-/* --- prices.c: what a provider charges, as the client specifies it ------------------------------------------------
+/* --- usage_costs.c: what a provider charges, as the client specifies it ------------------------------------------------
  *
  * {MODEL: {input?, output?, cacheRead?, cacheWrite5m?, cacheWrite1h?}}: amounts of currency for a million tokens. They
  * are decimal and exact to 10^-12, and so is what is computed with them; it is rounded once, at its end. Where a kind of

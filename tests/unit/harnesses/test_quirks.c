@@ -45,7 +45,8 @@ static void test_silence_cannot_be_limited(void **state _unused_)
 	struct harness_req req = { .home = "/h", .provider = &p };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct harness_def def = { .command = "x", .quirks = harness_quirks_find(names[i]) };
+		struct harness_def def = { .command = "x",
+					   .quirks = harness_quirks_find(names[i]) };
 		struct err e = { 0 };
 
 		harness_plan_done(&plan);
