@@ -66,7 +66,7 @@ void codex_child_note(struct harness *h, const char *method, struct slice params
 
 static int send_clean(struct harness *h, const struct codex_child *c)
 {
-	return codex_request(h, "thread/backgroundTerminals/clean", codex_on_cleaned, 0,
+	return codex_request(h, "thread/backgroundTerminals/clean", h->on_cleaned, 0,
 			     JW_STR("threadId", c->thread));
 }
 
@@ -84,7 +84,7 @@ static void on_child_interrupted(void *ctx, uint64_t number, const struct rpc_ms
 			return;
 	}
 	/* The clean could not be sent, so its answer is counted here: the turn waits for n of them. */
-	codex_on_cleaned(h, 0, m);
+	h->on_cleaned(h, 0, m);
 }
 
 static int send_interrupt(struct harness *h, const struct codex_child *c)
@@ -93,10 +93,11 @@ static int send_interrupt(struct harness *h, const struct codex_child *c)
 			     JW_STR("threadId", c->thread), JW_STR("turnId", c->turn));
 }
 
-unsigned codex_children_stop(struct harness *h)
+unsigned codex_children_stop(struct harness *h, rpc_reply_fn cleaned)
 {
 	unsigned n = 0;
 
+	h->on_cleaned = cleaned;
 	list_each(c, &h->children, struct codex_child, link)
 		if ((c->turn ? send_interrupt(h, c) : send_clean(h, c)) >= 0)
 			n++;

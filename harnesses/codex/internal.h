@@ -1,7 +1,7 @@
 /*
  * internal.h - what the adapter's files share.
  *
- * codex.c reads lines and dispatches them by a table; thread.c opens the thread; options.c holds its settings; turn.c
+ * codex.c reads lines and dispatches them by a table; talk.c sends; thread.c opens the thread; options.c holds its settings; turn.c
  * drives turns; items.c keeps the table of what Codex shows in one (render.c writes the tool calls, diff.c their
  * patches); asks.c turns Codex's questions into ours; notices.c has everything else for people. silence.c ends a turn
  * whose provider does not answer.
@@ -123,6 +123,7 @@ struct harness {
 	char *used_model;	     /* NULL: as set */
 	unsigned cleaning;	     /* TURN_CLEANING: answers that are awaited */
 	struct list children;	     /* threads of subagents */
+	rpc_reply_fn on_cleaned;     /* of the turn that stops them */
 	uint64_t last_child;
 	struct list items;
 	bool output_waits;   /* the timer runs, for output */
@@ -139,7 +140,7 @@ struct harness {
 
 typedef void notify_fn(struct harness *h, struct slice params);
 
-/* codex.c */
+/* talk.c */
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag);
 /* The same from the members of the params. */
@@ -192,18 +193,20 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta, str
 int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
 void codex_limit(struct harness *h, int64_t tool_calls);
 void codex_cancel(struct harness *h);
-void codex_on_cleaned(void *ctx, uint64_t tag, const struct rpc_msg *m);
 void codex_interrupt(struct harness *h);
 /* silence.c: a model call is about to be made; something else must happen first; the call is being answered. */
 void codex_answer_awaited(struct harness *h, bool retry);
 void codex_answer_delayed(struct harness *h);
 void codex_answer_begun(struct harness *h);
 void codex_silent_put(const struct harness *h, struct turn_error *ret);
-void codex_on_timer(struct harness *h);
+/* Starts the timer for the answer that is awaited, if one is. */
+void codex_answer_watch(struct harness *h);
+/* The time of that timer is over. True: no answer has begun, so the turn must be interrupted. */
+bool codex_answer_overdue(struct harness *h);
 /* children.c */
 void codex_child_note(struct harness *h, const char *method, struct slice params);
-/* The number of answers by codex_on_cleaned that will come. */
-unsigned codex_children_stop(struct harness *h);
+/* The number of answers that will come, each to cleaned. */
+unsigned codex_children_stop(struct harness *h, rpc_reply_fn cleaned);
 void codex_children_free(struct harness *h);
 /* usage.c */
 void codex_meters_free(struct harness *h);

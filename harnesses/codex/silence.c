@@ -22,8 +22,9 @@ static bool awaited(const struct harness *h)
 }
 
 /* While output waits, the timer is used for that, and starts this one afterwards. */
-static void start_timer(struct harness *h, uint64_t now)
+void codex_answer_watch(struct harness *h)
 {
+	uint64_t now = clock_mono_ms();
 	/* At least 1 ms: 0 would stop the timer. */
 	unsigned left = h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1;
 
@@ -33,10 +34,8 @@ static void start_timer(struct harness *h, uint64_t now)
 
 static void await_answer(struct harness *h)
 {
-	uint64_t now = clock_mono_ms();
-
-	h->awaited_until = now + h->awaited_ms;
-	start_timer(h, now);
+	h->awaited_until = clock_mono_ms() + h->awaited_ms;
+	codex_answer_watch(h);
 }
 
 void codex_answer_awaited(struct harness *h, bool retry)
@@ -71,17 +70,12 @@ void codex_silent_put(const struct harness *h, struct turn_error *ret)
 		 "the provider did not begin to answer within %u ms", h->silent_ms);
 }
 
-void codex_on_timer(struct harness *h)
+bool codex_answer_overdue(struct harness *h)
 {
-	if (h->output_waits) {
-		codex_output_show(h);
-		start_timer(h, clock_mono_ms());
-	} else if (h->mcp_starting) {
-		codex_answer_delayed(h); /* Codex asks no model before they have */
-	} else if (awaited(h)) {
-		/* codex_on_turn_completed reports it: the interrupt alone would look like a cancel. */
-		h->silent_ms = h->awaited_ms;
-		h->awaited_ms = 0;
-		codex_interrupt(h);
-	}
+	if (!awaited(h))
+		return false;
+	/* codex_on_turn_completed reports it: the interrupt alone would look like a cancel. */
+	h->silent_ms = h->awaited_ms;
+	h->awaited_ms = 0;
+	return true;
 }

@@ -14,7 +14,7 @@ static void report_turn_end(struct harness *h)
 	h->turn = TURN_NONE;
 	xstrset(&h->turn_id, NULL);
 	xstrset(&h->used_model, NULL);
-	/* Commands go on after their turn, until a cancel cleans the background (codex_on_cleaned). */
+	/* Commands go on after their turn, until a cancel cleans the background (on_cleaned). */
 	h->outlived = (h->outlived || codex_items_open(h)) && !h->cancelled;
 	codex_items_free(h);
 	if (h->output_waits || h->awaited_ms)
@@ -25,7 +25,7 @@ static void report_turn_end(struct harness *h)
 	h->host.ops->turn_end(h->host.ctx, &h->end);
 }
 
-void codex_on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -47,8 +47,8 @@ static void end_turn(struct harness *h)
 	if (h->cancelled) {
 		h->turn = TURN_CLEANING;
 		/* The number of answers to wait for; the last one reports the end of the turn. */
-		h->cleaning = codex_children_stop(h);
-		if (codex_request(h, "thread/backgroundTerminals/clean", codex_on_cleaned, 0,
+		h->cleaning = codex_children_stop(h, on_cleaned);
+		if (codex_request(h, "thread/backgroundTerminals/clean", on_cleaned, 0,
 				  JW_STR("threadId", h->thread_id)) >= 0)
 			h->cleaning++;
 		if (h->cleaning)
