@@ -50,7 +50,7 @@ HELPER_ALL := $(call sources,daemon/unpack daemon/skill)
 HELPER_SRC := $(if $(HAVE_ISAL),$(HELPER_ALL),$(filter-out $(ISAL_SRC),$(HELPER_ALL)))
 HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/confine daemon/tree daemon/diff) \
 	$(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
-HELPER_MAIN := daemon/unpack/job/unpack_main.c
+HELPER_MAIN := daemon/unpack/unpack_main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) $(if $(HAVE_ISAL),libisal) 2>/dev/null) -pthread
 

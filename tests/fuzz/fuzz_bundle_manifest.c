@@ -2,7 +2,7 @@
  * be found; what is not has a reason of the list. */
 #include "fuzz.h"
 
-#include "unpack/bundle/bundle.h"
+#include "unpack/export/bundle.h"
 
 #include <errno.h>
 

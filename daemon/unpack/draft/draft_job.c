@@ -25,7 +25,7 @@
 #include "base/os/file.h"
 #include "unpack/draft/draft.h"
 #include "unpack/extract/extract_target.h"
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "json/jenc.h"
-#include "unpack/bundle/bundle.h"
+#include "unpack/export/bundle.h"
 #include "unpack/export/tree_pack.h"
 #include "unpack/job/unpack_report.h"
 #include "unpack/snapshot/snapshot_dir.h"

@@ -13,7 +13,7 @@
  * directories are confined to them. Only the spools of cron and at need root; there only single regular files of that uid
  * are unlinked. An entry of keep that cannot be decoded protects every name.
  */
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include "json/jstr.h"
 #include "tree/dir_names.h"

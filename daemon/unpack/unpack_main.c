@@ -5,7 +5,7 @@
 #include "unpack/draft/draft.h"
 #include "unpack/export/export_jobs.h"
 #include "unpack/extract/extract.h"
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include <stdio.h>
 

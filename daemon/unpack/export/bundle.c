@@ -24,7 +24,7 @@
  * file of the manifest must be there: else BUNDLE_TAMPERED, with the member's name. Links, devices and folders of others
  * are no members.
  */
-#include "unpack/bundle/bundle.h"
+#include "unpack/export/bundle.h"
 
 #include "base/util.h"
 #include "base/clock.h"

@@ -11,7 +11,7 @@
  * then no other user reaches an entry during the walk. fchownat uses the open directory and never
  * follows links. Foreign trees are only scanned.
  */
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include "base/util.h"
 #include "base/limits.h"

@@ -9,7 +9,7 @@
  * cannot keep it. Both are confined to the directory, so a link in the home leads nowhere. A name that cannot be removed
  * is reported, and the other names are still tried.
  */
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include "json/jstr.h"
 

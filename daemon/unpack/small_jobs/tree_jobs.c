@@ -12,7 +12,7 @@
  * The parent process only opens the directory as that user, and unlinks the empty one from its parent. A skills worker
  * answers with a whole line through a pipe, so that a crash never yields half an answer.
  */
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include "base/os/file.h"
 #include "skill/skill.h"

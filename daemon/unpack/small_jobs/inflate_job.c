@@ -11,7 +11,7 @@
  * the file stays and the caller removes it. alarm(2) enforces the time limit UNPACK_SECS_MAX: its default action ends the
  * process, also during a blocking read or write.
  */
-#include "unpack/job/small_job.h"
+#include "unpack/small_jobs/small_job.h"
 
 #include "base/os/file.h"
 
