@@ -251,8 +251,7 @@ static void open_stage(struct rig *r, const char *new, bool merge)
 	rig_build(tree, new);
 	close(tree);
 	rig_manifest(&r->new, new);
-	r->c = (struct commit){ .parent = -1,
-				.name = "target",
+	r->c = (struct commit){ .name = "target",
 				.target = r->target,
 				.stage = r->stage,
 				.old = &r->old,

@@ -158,12 +158,6 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 
 /* --- doing it ------------------------------------------------------------------------------------------ */
 
-/* Within one file system: the stage is beside the target (extract_target.c). */
-int commit_rename(int stage, int parent, const char *name)
-{
-	return renameat(stage, "tree", parent, name) < 0 ? -errno : 0;
-}
-
 struct doing {
 	struct commit *c;
 	struct outcome *out;
@@ -230,18 +224,6 @@ static void commit_on_skipped(void *ctx, const struct op *op)
 	}
 }
 
-static int commit_merge(struct doing *d, struct intent_log *log, char *failed)
-{
-	struct step_dirs g;
-	int r = step_dirs_open(&g, d->c->target, d->c->stage);
-
-	g.since = log->since;
-	if (r == 0)
-		r = steps_run(&g, log, commit_on_skipped, d, failed);
-	step_dirs_close(&g);
-	return r;
-}
-
 static int commit_open_log(int stage, struct intent_log *log)
 {
 	int fd = openat(stage, "log", O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -256,12 +238,24 @@ static void commit_close_log(struct intent_log *log)
 	intent_log_done(log);
 }
 
-int commit_apply(struct commit *c, struct outcome *out, struct err *e)
+static int commit_run_steps(struct intent_log *log, int target, int stage, step_skipped_fn skipped,
+			    void *ctx, char failed[PATH_BYTES_MAX + 1])
 {
-	char failed[PATH_BYTES_MAX + 1] = "";
-	struct doing d = { c, out, false };
+	struct step_dirs g;
+	int r = step_dirs_open(&g, target, stage);
+
+	g.since = log->since;
+	if (r == 0)
+		r = steps_run(&g, log, skipped, ctx, failed);
+	step_dirs_close(&g);
+	return r;
+}
+
+int commit_take_steps(int target, int stage, step_skipped_fn skipped, void *ctx,
+		      char failed[PATH_BYTES_MAX + 1])
+{
 	struct intent_log log;
-	int r = commit_open_log(c->stage, &log);
+	int r = commit_open_log(stage, &log);
 
 	if (r == 0 && log.state != LOG_PLANNED)
 		r = -EBADMSG;
@@ -269,11 +263,18 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 		/* Synced before the first step: recovery must know that the target may have
 		 * changed. */
 		r = intent_log_set(&log, LOG_REDO);
-	if (r == 0 && !c->whole)
-		r = commit_merge(&d, &log, failed);
-	else if (r == 0 && c->parent >= 0)
-		r = commit_rename(c->stage, c->parent, c->name);
+	if (r == 0 && log.kind != LOG_WHOLE)
+		r = commit_run_steps(&log, target, stage, skipped, ctx, failed);
 	commit_close_log(&log);
+	return r;
+}
+
+int commit_apply(struct commit *c, struct outcome *out, struct err *e)
+{
+	char failed[PATH_BYTES_MAX + 1] = "";
+	struct doing d = { c, out, false };
+	int r = commit_take_steps(c->target, c->stage, commit_on_skipped, &d, failed);
+
 	if (r < 0)
 		return commit_error(e, r, c->whole && c->name ? c->name : failed);
 	return d.changed;

@@ -40,11 +40,10 @@ struct outcome {
 void outcome_done(struct outcome *out);
 
 struct commit {
-	int parent; /* whole: the directory to rename into; -1: the caller calls commit_rename after commit_apply */
-	const char *name; /* whole: the target's name in it */
+	const char *name; /* whole: the target's, for errors */
 	int target;	  /* -1: absent */
 	int stage;
-	bool whole; /* the target is absent or empty; old is not used */
+	bool whole; /* the target is absent or empty: old is not used, and the caller renames after commit_apply */
 	struct manifest *
 		old; /* NULL: none. As manifest_read gives it: a directory that has no line is not ours */
 	struct manifest *staged;
@@ -60,8 +59,6 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e);
  * from it). A negative errno: the target is as it was; but -ENOTRECOVERABLE: not everything could be put back, the
  * stage must be kept, and commit_recover goes on. */
 int commit_apply(struct commit *c, struct outcome *out, struct err *e);
-/* The one rename of a whole commit; name is absent or an empty directory. */
-int commit_rename(int stage, int parent, const char *name);
 /* Finishes what a killed job left (*committed: the new manifest, if there is one, is now the manifest) or undoes it.
  * Afterwards the stage can be removed; after a negative errno it must be kept. target is -1 if there is none. May be
  * repeated. */

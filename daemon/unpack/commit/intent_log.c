@@ -160,6 +160,18 @@ int intent_log_add(struct intent_log_writer *w, const struct op *op)
 	return r == 0 && w->b.len >= PIECE ? log_flush(w) : r;
 }
 
+int intent_log_put(struct intent_log_writer *w, enum op_kind kind, const char *path,
+		   const struct stamp *was, const struct stamp *will)
+{
+	struct op op = { .kind = kind, .path = slice_of(path) };
+
+	if (was)
+		op.was = *was;
+	if (will)
+		op.will = *will;
+	return intent_log_add(w, &op);
+}
+
 int intent_log_end(struct intent_log_writer *w)
 {
 	int r = log_flush(w);
@@ -184,7 +196,7 @@ struct intent_log_reading {
 	struct buf b;
 	uint64_t at; /* where b begins in the file */
 	uint32_t crc;
-	size_t cap;
+	size_t lines; /* of log->at */
 	bool ended;
 };
 
@@ -217,26 +229,6 @@ static int log_take_end(struct intent_log_reading *r, struct slice line)
 	return r->ended ? 0 : -EBADMSG;
 }
 
-static int log_note(struct intent_log_reading *r)
-{
-	struct intent_log *log = r->log;
-	uint64_t *v;
-
-	if (log->n + 1 < r->cap) {
-		log->at[log->n] = r->at;
-		return 0;
-	}
-	if (log->n > COMMIT_OPS_MAX)
-		return -E2BIG;
-	r->cap = r->cap ? 2 * r->cap : 256;
-	v = realloc(log->at, r->cap * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	log->at = v;
-	log->at[log->n] = r->at;
-	return 0;
-}
-
 static int log_take_line(struct intent_log_reading *r, struct slice line)
 {
 	struct op op;
@@ -246,9 +238,9 @@ static int log_take_line(struct intent_log_reading *r, struct slice line)
 		return -EBADMSG;
 	if (!r->at)
 		return log_take_head(r, line);
-	bad = log_note(r);
-	if (bad < 0)
-		return bad;
+	if (r->lines > COMMIT_OPS_MAX)
+		return -E2BIG;
+	*GROW(r->log->at, r->lines) = r->at;
 	if (slice_starts(line, "end "))
 		return log_take_end(r, line);
 	bad = line.n < INTENT_LOG_LINE_MAX && r->log->kind != LOG_WHOLE ? op_parse(line, &op) :

@@ -71,6 +71,9 @@ struct intent_log_writer {
 /* Begins a log in fd, which is empty. */
 int intent_log_begin(struct intent_log_writer *w, int fd, enum log_kind kind);
 int intent_log_add(struct intent_log_writer *w, const struct op *op);
+/* Adds a step at path. was and will may be NULL. */
+int intent_log_put(struct intent_log_writer *w, enum op_kind kind, const char *path,
+		   const struct stamp *was, const struct stamp *will);
 /* Writes the last line, state LOG_PLANNED, and syncs the file. */
 int intent_log_end(struct intent_log_writer *w);
 void intent_log_writer_done(struct intent_log_writer *w);

@@ -63,6 +63,9 @@ int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipp
 	      char failed[PATH_BYTES_MAX + 1]);
 /* Undoes the first n steps, last first. */
 int steps_back(struct step_dirs *g, struct intent_log *log, size_t n);
+/* commit.c: makes the planned log of the stage count, and takes its steps. As steps_run; -EBADMSG: it is not a planned log. */
+int commit_take_steps(int target, int stage, step_skipped_fn skipped, void *ctx,
+		      char failed[PATH_BYTES_MAX + 1]);
 
 /* The state of an entry of the old manifest. */
 enum {

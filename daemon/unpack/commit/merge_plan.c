@@ -40,19 +40,6 @@
 
 /* --- what goes -------------------------------------------------------------------------------------------- */
 
-/* Adds a step at p->path. was and will may be NULL. */
-static int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was,
-		     const struct stamp *will)
-{
-	struct op op = { .kind = kind, .path = slice_of(p->path) };
-
-	if (was)
-		op.was = *was;
-	if (will)
-		op.will = *will;
-	return intent_log_add(&p->log, &op);
-}
-
 /* ctx of a walk that checks whether everything below is ours, and unchanged. */
 struct purity {
 	struct merge *p;
@@ -162,7 +149,7 @@ static int merge_remove(struct merge *p, uint32_t v)
 	w->fate = OLD_REMOVED;
 	p->old->v[v].fresh = !dir;
 	p->out->removed += w->twin < 0;
-	return plan_step(p, dir ? OP_RMDIR : OP_REMOVE, &seen.id, NULL);
+	return intent_log_put(&p->log, dir ? OP_RMDIR : OP_REMOVE, p->path, &seen.id, NULL);
 }
 
 /* Plans the entries of a directory before the directory. */
@@ -193,7 +180,7 @@ static int merge_add_staged(struct merge *p, enum op_kind kind, const struct sta
 	if (r < 0)
 		return r;
 	stamp_of(&sb, &will);
-	return plan_step(p, kind, was, &will);
+	return intent_log_put(&p->log, kind, p->path, was, &will);
 }
 
 static int merge_skip(struct merge *p, uint32_t i, const char *reason)
@@ -256,7 +243,7 @@ static int merge_make_above(struct merge *p, uint32_t dir)
 		return r;
 	p->is[dir].state = MERGE_MADE;
 	p->path = manifest_path(p->new, dir, own);
-	r = merge_written(p, dir, plan_step(p, OP_MKDIR, NULL, &will));
+	r = merge_written(p, dir, intent_log_put(&p->log, OP_MKDIR, p->path, NULL, &will));
 	p->path = path;
 	return r;
 }
@@ -404,7 +391,7 @@ static int merge_finish_dir(struct merge *p, uint32_t i)
 	if (!p->is[i].chmod)
 		return 0;
 	will.mode = (was.mode & ~(uint64_t)0777) | p->new->v[i].mode;
-	return plan_step(p, OP_CHMOD, &was, &will);
+	return intent_log_put(&p->log, OP_CHMOD, p->path, &was, &will);
 }
 
 int plan_new(struct merge *p)

@@ -135,18 +135,6 @@ static int apply_close_dirs(struct applying *a)
 
 /* --- the log ------------------------------------------------------------------------------------------------------- */
 
-static int apply_put_step(struct applying *a, enum op_kind kind, const char *path,
-			  const struct stamp *was, const struct stamp *will)
-{
-	struct op op = { .kind = kind, .path = slice_of(path) };
-
-	if (was)
-		op.was = *was;
-	if (will)
-		op.will = *will;
-	return intent_log_add(&a->log, &op);
-}
-
 /* As steps compare it: of a file with other names its ctime says nothing. */
 static struct stamp step_stamp(struct applying *a, const struct draft_change *d)
 {
@@ -162,8 +150,8 @@ static int put_removal(struct applying *a, const struct draft_change *d)
 {
 	struct stamp was = step_stamp(a, d);
 
-	return apply_put_step(a, d->was.type == NODE_DIR ? OP_RMDIR : OP_REMOVE, d->path, &was,
-			      NULL);
+	return intent_log_put(&a->log, d->was.type == NODE_DIR ? OP_RMDIR : OP_REMOVE, d->path,
+			      &was, NULL);
 }
 
 static int put_arrival(struct applying *a, const struct draft_change *d)
@@ -175,8 +163,9 @@ static int put_arrival(struct applying *a, const struct draft_change *d)
 	if (r < 0)
 		return r;
 	stamp_of(&sb, &will);
-	return is_removed(d) || !d->was.type ? apply_put_step(a, OP_ADD, d->path, NULL, &will) :
-					       apply_put_step(a, OP_EXCHANGE, d->path, &was, &will);
+	return is_removed(d) || !d->was.type ?
+		       intent_log_put(&a->log, OP_ADD, d->path, NULL, &will) :
+		       intent_log_put(&a->log, OP_EXCHANGE, d->path, &was, &will);
 }
 
 /* One that lets its owner in has its mode first, one that does not, last. */
@@ -195,7 +184,7 @@ static int put_modes(struct applying *a, bool first)
 		if (is_new_dir(d))
 			was.mode = will.mode | OWNER_ALL;
 		if (opens == first && was.mode != will.mode)
-			r = apply_put_step(a, OP_CHMOD, d->path, &was, &will);
+			r = intent_log_put(&a->log, OP_CHMOD, d->path, &was, &will);
 	}
 	return r;
 }
@@ -245,22 +234,8 @@ static int fail_steps(struct applying *a, int r, const char *path)
 static int take_steps(struct applying *a)
 {
 	char failed[PATH_BYTES_MAX + 1] = "";
-	struct intent_log log = { .fd = -1 };
-	struct step_dirs g;
-	int fd = openat(a->to->stage, "log", O_RDWR | O_NOFOLLOW | O_CLOEXEC), r;
+	int r = commit_take_steps(a->to->target, a->to->stage, NULL, NULL, failed);
 
-	r = fd < 0 ? -errno : intent_log_load(&log, fd);
-	if (r == 0)
-		r = intent_log_set(&log, LOG_REDO);
-	if (r == 0)
-		r = step_dirs_open(&g, a->to->target, a->to->stage);
-	if (r == 0) {
-		g.since = log.since;
-		r = steps_run(&g, &log, NULL, NULL, failed);
-		step_dirs_close(&g);
-	}
-	intent_log_done(&log);
-	closep(&fd);
 	return r < 0 ? fail_steps(a, r, failed) : 0;
 }
 

@@ -273,7 +273,6 @@ static int worker_run(struct extract *x, struct plan *p, struct buf *line)
 	struct manifest old;
 	struct summary sum = { 0 };
 	struct commit c = {
-		.parent = -1,
 		.name = x->where.name,
 		.target = x->where.target,
 		.stage = x->where.stage,
