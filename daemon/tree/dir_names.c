@@ -6,6 +6,7 @@
  */
 #include "tree/dir_names.h"
 
+#include "base/util.h"
 #include "tree/held_tree.h"
 
 #include <errno.h>
@@ -22,20 +23,11 @@ static int dir_names_add(struct dir_names *names, const char *name)
 {
 	if (names->text.max && names->text.len + strlen(name) + 1 > names->text.max)
 		return -E2BIG;
-	if (names->n == names->cap) {
-		size_t cap = names->cap ? 2 * names->cap : 64;
-		uint32_t *at = realloc(names->at, cap * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		names->at = at;
-		names->cap = cap;
-	}
-	names->at[names->n] = (uint32_t)names->text.len;
-	if (buf_add(&names->text, name, strlen(name) + 1) < 0)
-		return -ENOMEM;
-	names->n++;
-	return 0;
+	*GROW(names->at, names->n) = (uint32_t)names->text.len;
+	if (buf_add(&names->text, name, strlen(name) + 1) == 0)
+		return 0;
+	names->n--;
+	return -ENOMEM;
 }
 
 static int dir_names_by_bytes(const void *a, const void *b, void *text)

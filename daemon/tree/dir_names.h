@@ -15,7 +15,7 @@
 struct dir_names {
 	struct buf text;
 	uint32_t *at; /* where each begins in text */
-	size_t n, cap;
+	size_t n;
 };
 
 /* want: 1: this name; 0: not this one; negative: stop. NULL: every name. Returns 0, that number, or a negative errno; in each case the

@@ -18,8 +18,10 @@
 
 #define READ_BYTES (128 * KIB)
 
-static int seen_type(mode_t mode)
+int seen_type(mode_t mode)
 {
+	if (!mode)
+		return SEEN_NOTHING;
 	if (S_ISREG(mode))
 		return NODE_FILE;
 	if (S_ISDIR(mode))

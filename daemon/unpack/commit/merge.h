@@ -23,6 +23,8 @@ struct seen {
 	bool unreadable; /* or it changed while it was read: not the same as anything */
 };
 
+/* The type of an entry by its mode; SEEN_NOTHING for 0. */
+int seen_type(mode_t mode);
 /* 0 also if there is nothing; 1: something that is no directory, or another file system, is on the way. */
 int seen_look(struct held *h, const char *path, struct seen *s);
 /* True if it is the same as node: type, permission bits, content. Of directories only the type. */

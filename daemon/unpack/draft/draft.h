@@ -117,7 +117,7 @@ struct draft_changes {
 int draft_trees_open(struct draft_trees *t, int view, int real, int base, bool overlay,
 		     uint64_t until, struct verdict *v);
 void draft_trees_close(struct draft_trees *t);
-int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict *v);
+void draft_compare(struct draft_trees *t, struct draft_changes *c);
 /* The paths, a raw array of strings, are no conflicts any more: what others put there is replaced. Refused:
  * PATH_NOT_CHANGED. */
 int draft_force(struct draft_changes *c, struct slice paths, struct verdict *v);

@@ -80,13 +80,6 @@ struct triples {
 	const char *closed; /* nothing below it is compared */
 };
 
-static const char *least(const char *a, const char *b)
-{
-	if (!a || !b)
-		return a ? a : b;
-	return index_compare(a, b) <= 0 ? a : b;
-}
-
 static bool triple_next(struct triples *s, struct draft_triple *ret)
 {
 	const struct draft_trees *t = s->t;
@@ -94,7 +87,7 @@ static bool triple_next(struct triples *s, struct draft_triple *ret)
 	const char *r = s->real < t->real.n ? draft_tree_path(&t->real, s->real) : NULL;
 	const char *b = s->base < t->base.n ? draft_base_path(&t->base, s->base) : NULL;
 
-	*ret = (struct draft_triple){ .path = least(v, least(r, b)) };
+	*ret = (struct draft_triple){ .path = index_first(v, index_first(r, b)) };
 	if (!ret->path)
 		return false;
 	if (v && strcmp(v, ret->path) == 0)
@@ -201,7 +194,8 @@ static const char *side_look(struct held *h, const char *path, const struct draf
 	return NULL;
 }
 
-static int take_change(struct draft_trees *t, struct draft_changes *c, const struct draft_triple *p)
+static void take_change(struct draft_trees *t, struct draft_changes *c,
+			const struct draft_triple *p)
 {
 	const char *why = path_bytes_fault(slice_of(p->path));
 	struct draft_change d = { .path = p->path, .base = p->base };
@@ -210,16 +204,15 @@ static int take_change(struct draft_trees *t, struct draft_changes *c, const str
 	why = why ? why : side_look(&t->in_view, p->path, p->view, &c->extra_left, &d.will);
 	if (why) {
 		omitted_add(&c->omitted, p->path, why);
-		return 0;
+		return;
 	}
 	if (same_side(&d.was, &d.will))
-		return 0;
+		return;
 	/* By content where a digest exists: a rewrite of the same bytes is not a conflict. */
 	d.conflict = !is_as_before(&d);
 	c->conflicts += d.conflict;
 	c->bytes += d.will.type == NODE_FILE ? d.will.id.size : 0;
 	*GROW(c->v, c->n) = d;
-	return 0;
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------ */
@@ -252,47 +245,34 @@ static void add_digest(struct draft_changes *c)
 	sha256_end(&sum, &c->digest);
 }
 
-int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict *v _unused_)
+void draft_compare(struct draft_trees *t, struct draft_changes *c)
 {
 	struct triples s = { .t = t };
 	struct draft_triple p;
-	int r = 0;
 
 	*c = (struct draft_changes){ .extra_left = TREE_EXTRA_MAX };
-	while (r == 0 && triple_take(&s, &p))
+	while (triple_take(&s, &p))
 		if (triple_is_touched(t, &p))
-			r = take_change(t, c, &p);
+			take_change(t, c, &p);
 	add_digest(c);
-	return r;
 }
 
 /* --- conflicts that are wanted ------------------------------------------------------------------------------ */
 
-static struct draft_change *find_change(const struct draft_changes *c, const char *path)
+static int change_by_path(const void *path, const void *change)
 {
-	size_t low = 0, high = c->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = index_compare(c->v[mid].path, path);
-
-		if (order == 0)
-			return &c->v[mid];
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return index_compare(path, ((const struct draft_change *)change)->path);
 }
 
 int draft_force(struct draft_changes *c, struct slice paths, struct verdict *v)
 {
 	jarr_each(item, paths) {
 		_cleanup_(freep) char *path = NULL;
-		struct draft_change *d;
+		struct draft_change *d = NULL;
 
-		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0 || !(d = find_change(c, path)))
+		if (jstr_decode(item, PATH_BYTES_MAX, &path) == 0 && c->n)
+			d = bsearch(path, c->v, c->n, sizeof(*c->v), change_by_path);
+		if (!d)
 			return refuse(v, "PATH_NOT_CHANGED", path,
 				      "force names a path that the draft does not change");
 		c->conflicts -= d->conflict;
@@ -327,7 +307,7 @@ int draft_base_after(const struct draft_trees *t, const struct draft_changes *c,
 	while (r == 0 && (i < t->base.n || k < c->n)) {
 		const char *old = i < t->base.n ? draft_base_path(&t->base, i) : NULL;
 		const char *new = k < c->n ? c->v[k].path : NULL;
-		const char *path = least(old, new);
+		const char *path = index_first(old, new);
 		struct draft_base_entry e = { 0 };
 
 		if (old && strcmp(old, path) == 0)

@@ -100,9 +100,7 @@ static const struct jfield measure_fields[] = { JOB_ROOT, JOB_USER, JF_END };
 
 static int open_as_user(struct draft_job *j, const char *path, int *ret)
 {
-	user_enter(&j->user);
-	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	user_leave(&j->user);
+	*ret = user_open_dir(&j->user, path);
 	return *ret < 0 ? fail_with(&j->v, -errno, NULL, path) : 0;
 }
 
@@ -231,7 +229,9 @@ static int read_changes(struct draft_job *j, struct draft_trees *t, struct draft
 				 &j->v);
 
 	*c = (struct draft_changes){ 0 };
-	return r == 0 ? draft_compare(t, c, &j->v) : r;
+	if (r == 0)
+		draft_compare(t, c);
+	return r;
 }
 
 static int work_diff(struct draft_job *j, struct jw *w)

@@ -36,15 +36,7 @@ void draft_stamp(const struct stat *sb, struct stamp *id)
 
 int draft_type(const struct stamp *id)
 {
-	mode_t mode = (mode_t)id->mode;
-
-	if (!mode)
-		return SEEN_NOTHING;
-	if (S_ISREG(mode))
-		return NODE_FILE;
-	if (S_ISDIR(mode))
-		return NODE_DIR;
-	return S_ISLNK(mode) ? NODE_LINK : SEEN_OTHER;
+	return seen_type((mode_t)id->mode);
 }
 
 static int draft_wants(void *ctx _unused_, const char *name)

@@ -73,12 +73,13 @@ static const struct jfield fold_fields[] = {
 	JF_END,
 };
 
+/* The members are unsigned; their maxima keep them below INT64_MAX. */
 static const struct jfield limit_fields[] = {
-	JF_INT(struct export_limits, file_bytes, "fileBytes", 0, 0, SNAPSHOT_FILE_MAX),
-	JF_INT(struct export_limits, bytes, "bytes", 0, 0, INT64_MAX),
-	JF_INT(struct export_limits, entries, "entries", 0, 0, UINT32_MAX),
-	JF_INT(struct export_limits, seconds, "seconds", 0, 0, UINT32_MAX),
-	JF_INT(struct export_limits, patch_bytes, "patchBytes", 0, 0, SNAPSHOT_PATCH_MAX),
+	JF_INT(struct export_job, tree.limits.file_bytes, "fileBytes", 0, 0, SNAPSHOT_FILE_MAX),
+	JF_INT(struct export_job, tree.limits.bytes, "bytes", 0, 0, INT64_MAX),
+	JF_INT(struct export_job, tree.limits.entries, "entries", 0, 0, UINT32_MAX),
+	JF_INT(struct export_job, seconds, "seconds", 0, 0, UINT32_MAX),
+	JF_INT(struct export_job, tree.limits.patch_bytes, "patchBytes", 0, 0, SNAPSHOT_PATCH_MAX),
 	JF_END,
 };
 
@@ -89,7 +90,7 @@ static int bad_export(struct verdict *v, const char *field, const char *text)
 
 static uint64_t export_deadline(const struct export_job *o)
 {
-	return o->limits.seconds ? clock_mono_ms() + (uint64_t)o->limits.seconds * 1000 : 0;
+	return o->seconds ? clock_mono_ms() + o->seconds * 1000 : 0;
 }
 
 /* --- pack ----------------------------------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static int enter_below(struct export_job *o, struct verdict *v)
 	_cleanup_(held_done) struct held h;
 	int fd;
 
-	held_init(&h, o->root);
+	held_init(&h, o->tree.root);
 	fd = held_dir(&h, slice_of(o->job.below));
 	if (fd >= 0)
 		fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -146,8 +147,8 @@ static int enter_below(struct export_job *o, struct verdict *v)
 		errno = -fd;
 	if (fd < 0)
 		return export_not_entered(v, -errno, o->job.below);
-	close(o->root);
-	o->root = fd;
+	close(o->tree.root);
+	o->tree.root = fd;
 	return 0;
 }
 
@@ -157,10 +158,10 @@ static int enter_export(struct export_job *o, struct verdict *v)
 
 	if (r < 0)
 		return r;
-	o->export.root = o->root;
-	o->export.gitignore = o->gitignore;
-	o->export.entries = (uint64_t)o->limits.entries;
-	o->export.bytes = (uint64_t)o->limits.bytes;
+	o->export.root = o->tree.root;
+	o->export.gitignore = o->tree.gitignore;
+	o->export.entries = o->tree.limits.entries;
+	o->export.bytes = o->tree.limits.bytes;
 	return tree_pack_check(&o->export, v);
 }
 
@@ -187,12 +188,12 @@ static void report_export(struct export_job *o, struct jw *w)
 
 static int run_bundle(struct export_job *o, int out, struct verdict *v)
 {
-	return bundle_write(o->root, o->job.about, out, &o->exported, v);
+	return bundle_write(o->tree.root, o->job.about, out, &o->exported, v);
 }
 
 static int run_bundle_check(struct export_job *o, int out _unused_, struct verdict *v)
 {
-	return bundle_check(o->root, &o->manifest, v);
+	return bundle_check(o->tree.root, &o->manifest, v);
 }
 
 static void report_bundle_check(struct export_job *o, struct jw *w)
@@ -219,30 +220,19 @@ static int export_open_diff(struct export_job *o, struct verdict *v)
 }
 
 /* A diff has the history of its state; a snapshot's is empty, and compares with the index alone. */
-static struct snapshot_job snapshot_job_of(struct export_job *o)
+static const struct snapshot_job *export_begin_tree(struct export_job *o)
 {
-	return (struct snapshot_job){
-		.root = o->root,
-		.gitignore = o->gitignore,
-		.turn = o->state.turn,
-		.history = &o->state.history,
-		.list = o->job.list,
-		.offending = &o->offending,
-		.limits = {
-			.file_bytes = (uint64_t)o->limits.file_bytes,
-			.bytes = (uint64_t)o->limits.bytes,
-			.entries = (uint64_t)o->limits.entries,
-			.patch_bytes = (uint64_t)o->limits.patch_bytes,
-			.deadline_ms = export_deadline(o),
-		},
-	};
+	o->tree.turn = o->state.turn;
+	o->tree.history = &o->state.history;
+	o->tree.list = o->job.list;
+	o->tree.offending = &o->offending;
+	o->tree.limits.deadline_ms = export_deadline(o);
+	return &o->tree;
 }
 
 static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *v)
 {
-	const struct snapshot_job job = snapshot_job_of(o);
-
-	return snapshot_take(&job, &o->state.files, &o->snapshot, v);
+	return snapshot_take(export_begin_tree(o), &o->state.files, &o->snapshot, v);
 }
 
 /* Without a list of what was delivered there is nothing to do. */
@@ -253,9 +243,9 @@ static int open_fold(struct export_job *o, struct verdict *v)
 
 static int run_fold(struct export_job *o, int out _unused_, struct verdict *v)
 {
-	const struct snapshot_job job = snapshot_job_of(o);
-
-	return o->state.dir < 0 ? 0 : delivered_fold(&job, &o->state.files, &o->snapshot, v);
+	return o->state.dir < 0 ?
+		       0 :
+		       delivered_fold(export_begin_tree(o), &o->state.files, &o->snapshot, v);
 }
 
 static void report_fold(struct export_job *o, struct jw *w)
@@ -315,12 +305,12 @@ static int export_parse(struct export_job *o, struct slice text, struct verdict 
 	int r = export_take_fields(text, o->verb->fields, "", &o->job, v);
 
 	if (r == 0 && o->job.limits.n)
-		r = export_take_fields(o->job.limits, limit_fields, "limits.", &o->limits, v);
+		r = export_take_fields(o->job.limits, limit_fields, "limits.", o, v);
 	if (r < 0)
 		return r;
 	ignore = o->job.ignore ? o->job.ignore : "none";
-	o->gitignore = strcmp(ignore, "gitignore") == 0;
-	if (!o->gitignore && strcmp(ignore, "none") != 0)
+	o->tree.gitignore = strcmp(ignore, "gitignore") == 0;
+	if (!o->tree.gitignore && strcmp(ignore, "none") != 0)
 		return bad_export(v, "ignore", "neither gitignore nor none");
 	return 0;
 }
@@ -331,7 +321,7 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 	struct export_job *o = new0(struct export_job);
 	int r;
 
-	*o = (struct export_job){ .root = -1 };
+	o->tree.root = -1;
 	snapshot_dir_init(&o->state);
 	for (size_t i = 0; i < ARRAY_SIZE(export_verbs); i++)
 		if (strcmp(verb, export_verbs[i].word) == 0)
@@ -341,8 +331,11 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 		return export_job_free(o);
 	}
 	o->job.uid = o->job.gid = -1;
-	o->limits = (struct export_limits){ SNAPSHOT_FILE_MAX, o->verb->bytes, UNPACK_ENTRIES_MAX,
-					    o->verb->seconds, SNAPSHOT_PATCH_MAX };
+	o->seconds = o->verb->seconds;
+	o->tree.limits = (struct snapshot_limits){ .file_bytes = SNAPSHOT_FILE_MAX,
+						   .bytes = o->verb->bytes,
+						   .entries = UNPACK_ENTRIES_MAX,
+						   .patch_bytes = SNAPSHOT_PATCH_MAX };
 	r = export_parse(o, job, v);
 	if (r == 0)
 		r = o->verb->open ? o->verb->open(o, v) : 0;
@@ -351,7 +344,7 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 
 struct export_job *export_job_free(struct export_job *o)
 {
-	closep(&o->root);
+	closep(&o->tree.root);
 	snapshot_dir_close(&o->state);
 	snapshot_report_done(&o->snapshot);
 	offending_done(&o->offending);
@@ -367,13 +360,13 @@ struct export_job *export_job_free(struct export_job *o)
 /* Pack, index and turns; an archive may go into a file and be of any size. */
 uint64_t export_job_file_max(const struct export_job *o)
 {
-	return o->verb->enter ? UINT64_MAX : MAX((uint64_t)o->limits.bytes, TREE_MANIFEST_MAX);
+	return o->verb->enter ? UINT64_MAX : MAX(o->tree.limits.bytes, TREE_MANIFEST_MAX);
 }
 
 int export_job_enter(struct export_job *o, struct verdict *v)
 {
-	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (o->root < 0)
+	o->tree.root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (o->tree.root < 0)
 		return o->verb->enter ? export_not_entered(v, -errno, o->job.root) :
 					fail_with(v, -errno, o->job.root, "opening the tree");
 	return o->verb->enter ? o->verb->enter(o, v) : 0;

@@ -30,18 +30,13 @@ struct export_params {
 	bool list, nearest;
 };
 
-struct export_limits {
-	int64_t file_bytes, bytes, entries, seconds, patch_bytes;
-};
-
 /* The job, at work. */
 struct export_job {
 	const struct export_verb *verb;
 	struct export_params job; /* uid and gid -1: our own */
-	struct export_limits
-		limits; /* seconds 0: none. run keeps to it unless the file system blocks it */
-	bool gitignore;
-	int root; /* the tree; -1 before export_job_enter */
+	uint64_t seconds; /* 0: no limit. run keeps to it unless the file system blocks it */
+	struct snapshot_job
+		tree; /* of all jobs: root, -1 before export_job_enter; gitignore; limits */
 	struct snapshot_dir state;
 	struct snapshot_report snapshot;
 	struct offending offending;
@@ -53,7 +48,7 @@ struct export_job {
 struct export_verb {
 	const char *word;
 	const struct jfield *fields;
-	int64_t bytes, seconds;				     /* limits if the job has none */
+	uint64_t bytes, seconds;			     /* limits if the job has none */
 	int (*open)(struct export_job *, struct verdict *);  /* or NULL */
 	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
 	int (*run)(struct export_job *, int out, struct verdict *);

@@ -37,7 +37,7 @@ static int export_enter(struct export_keeper *c)
 	user_enter(&c->user);
 	r = export_job_enter(c->job, &c->v);
 	user_leave(&c->user);
-	tree[0] = c->job->root;
+	tree[0] = c->job->tree.root;
 	return r < 0 ? r :
 		       confine_worker(&c->user, &(struct reach){ NULL, tree },
 				      export_job_file_max(c->job), &c->v);
@@ -76,7 +76,6 @@ static void export_work(void *ctx, int answer)
 /* The descriptor is checked first: with none open, an archive would be written into whatever file is opened as 3. */
 static int export_run(struct export_keeper *c, const char *verb, struct slice line)
 {
-	uint64_t seconds;
 	int code, r;
 
 	if ((strcmp(verb, "pack") == 0 || strcmp(verb, "bundle") == 0) &&
@@ -90,10 +89,10 @@ static int export_run(struct export_keeper *c, const char *verb, struct slice li
 		r = worker_process_start(&c->worker, export_work, c, &c->v);
 	if (r < 0)
 		return r;
-	seconds = (uint64_t)c->job->limits.seconds;
-	code = worker_process_answer(&c->worker, ANSWER_MAX,
-				     seconds ? clock_mono_ms() + 1000 * seconds + GRACE_MS : 0,
-				     seconds, &c->v);
+	code = worker_process_answer(
+		&c->worker, ANSWER_MAX,
+		c->job->seconds ? clock_mono_ms() + 1000 * c->job->seconds + GRACE_MS : 0,
+		c->job->seconds, &c->v);
 	/* Only a worker that has said that all is written makes its files count. */
 	if (code == UNPACK_DONE && (r = snapshot_dir_commit(&c->job->state, &c->v)) < 0)
 		return r;

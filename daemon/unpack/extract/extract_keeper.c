@@ -43,19 +43,6 @@ struct extract_keeper {
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-/* We open archives; a directory in the sandbox is opened as its user. */
-static int extract_open_source(const struct job_source *s, const struct user *user)
-{
-	int fd;
-
-	if (s->archive)
-		return open(s->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	user_enter(user);
-	fd = open(s->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	user_leave(user);
-	return fd;
-}
-
 static int extract_open_sources(struct extract_keeper *k, const struct user *user)
 {
 	const struct unpack_job *j = k->x.job;
@@ -65,7 +52,10 @@ static int extract_open_sources(struct extract_keeper *k, const struct user *use
 
 		if (s->file)
 			continue;
-		k->x.archives[i] = extract_open_source(s, user);
+		/* We open archives; a directory in the sandbox is opened as its user. */
+		k->x.archives[i] = s->archive ? open(s->archive,
+						     O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :
+						user_open_dir(user, s->directory);
 		if (k->x.archives[i] < 0 && errno == ENOENT && s->has_digest) {
 			sha256_text(&s->digest, k->v.digest);
 			return refuse(&k->v, "ARCHIVE_NOT_FOUND", NULL,
@@ -288,7 +278,6 @@ static void extract_clean_up(struct extract_keeper *k)
 
 enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 {
-	_cleanup_(buf_done) struct buf line = { 0 };
 	struct extract_keeper k = {
 		.in = in, .worker = WORKER_PROCESS_NONE, .to = -1, .snapshots = -1
 	};
@@ -304,9 +293,5 @@ enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 	keeper_signals();
 	code = keeper_run(&k);
 	extract_clean_up(&k);
-	if (code >= 0)
-		return (enum unpack_exit)code;
-	report_verdict(&line, &k.v);
-	keeper_put_line(buf_slice(&line));
-	return report_exit(&k.v);
+	return code >= 0 ? (enum unpack_exit)code : report_print(&k.v);
 }

@@ -19,6 +19,7 @@
 #include "confine/confine_self.h"
 #include "confine/landlock.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <malloc.h>
 #include <sched.h>
@@ -61,6 +62,16 @@ void user_leave(const struct user *i)
 {
 	if (i->other && (seteuid(0) < 0 || setegid(0) < 0))
 		abort();
+}
+
+int user_open_dir(const struct user *i, const char *path)
+{
+	int fd;
+
+	user_enter(i);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	user_leave(i);
+	return fd;
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------- */

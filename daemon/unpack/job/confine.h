@@ -18,6 +18,8 @@ struct user {
 int user_of(struct user *i, int64_t uid, int64_t gid, struct verdict *v);
 void user_enter(const struct user *i);
 void user_leave(const struct user *i);
+/* Opens a directory for reading as that user; -1 with errno. */
+int user_open_dir(const struct user *i, const char *path);
 
 /* What a worker reaches: below write it may do anything its user may, below read it may only read; -1 ends each,
  * NULL: none. */

@@ -229,9 +229,7 @@ static int skills_work(void *job, struct jw *w)
 
 	if (r < 0)
 		return r;
-	user_enter(&c->user);
-	c->dir = open(c->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	user_leave(&c->user);
+	c->dir = user_open_dir(&c->user, c->target);
 	if (c->dir < 0)
 		return fail_with(&c->v, -errno, NULL, "opening the directory");
 	r = skills_check(c, w);

@@ -114,11 +114,6 @@ static void earlier_begin(struct delivered_input *l, int fd)
 	earlier_next(l);
 }
 
-static const char *path_least(const char *a, const char *b)
-{
-	return !a || (b && index_compare(b, a) < 0) ? b : a;
-}
-
 static bool path_is_at(const char *path, const char *at)
 {
 	return path && strcmp(path, at) == 0;
@@ -153,7 +148,7 @@ static int delivered_put_all(struct index_writer *w, struct fresh *written, stru
 	int r = 0;
 
 	while (r == 0 &&
-	       (next = path_least(path_least(written->path, removed->path), before->path))) {
+	       (next = index_first(index_first(written->path, removed->path), before->path))) {
 		memcpy(path, next, strlen(next) + 1);
 		r = delivered_put_next(w, path, written, removed, before);
 	}

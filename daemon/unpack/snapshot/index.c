@@ -113,6 +113,11 @@ int index_compare(const char *a, const char *b)
 	return (int)path_rank(*a) - (int)path_rank(*b);
 }
 
+const char *index_first(const char *a, const char *b)
+{
+	return !a || (b && index_compare(b, a) < 0) ? b : a;
+}
+
 /* --- reading ----------------------------------------------------------------------------------------- */
 
 static bool index_path_ok(const char *path, size_t n)

@@ -51,6 +51,8 @@ struct index_entry {
 bool index_entry_same(const struct index_entry *a, const struct index_entry *b);
 /* Order of paths, as of strcmp. */
 int index_compare(const char *a, const char *b);
+/* The path that comes first; NULL is the end. */
+const char *index_first(const char *a, const char *b);
 
 enum index_kind { INDEX_STATE, INDEX_TURN, INDEX_DELIVERED };
 

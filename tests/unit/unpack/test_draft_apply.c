@@ -53,7 +53,7 @@ static void draft_open(struct draft *d)
 	assert_int_equal(draft_trees_open(&d->t, d->view, d->real, d->base, false,
 					  clock_mono_ms() + 60000, &d->v),
 			 0);
-	assert_int_equal(draft_compare(&d->t, &d->c, &d->v), 0);
+	draft_compare(&d->t, &d->c);
 	assert_int_equal(d->c.n, 4);
 }
 
