@@ -8,11 +8,20 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+/* The uid last: without root's the groups cannot be changed. */
+int confine_self_switch(uid_t uid, gid_t gid)
+{
+	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+			       setresuid(uid, uid, uid) < 0 ?
+		       -errno :
+		       0;
+}
+
 int confine_self_become(uid_t uid, gid_t gid)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
-		return -errno;
-	return setuid(0) == 0 ? -EPERM : 0;
+	int r = confine_self_switch(uid, gid);
+
+	return r == 0 && setuid(0) == 0 ? -EPERM : r;
 }
 
 int confine_self_bind(pid_t parent)

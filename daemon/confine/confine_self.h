@@ -15,7 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* For good, and without groups. Of root; a failure leaves the process half changed, and it must end. */
+/* Changes the user permanently, without further groups. Between fork and exec, too: plain system calls. */
+int confine_self_switch(uid_t uid, gid_t gid);
+/* The same for a program of ours, and never to root. A failure leaves the process half changed, and it must end. */
 int confine_self_become(uid_t uid, gid_t gid);
 /* After the change of user, which takes all of this away. -ESRCH: the parent is gone already. */
 int confine_self_bind(pid_t parent);

@@ -11,7 +11,7 @@
 
 #include "base/util.h"
 #include "confine/ask_child.h"
-#include "confine/watch/watched.h"
+#include "confine/watched.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -37,7 +37,7 @@ struct confinement {
 
 enum filter_part {
 	FILTER_FLAT = 1 << 0, /* with the rows for where no namespaces may be made */
-	/* calls are not refused but passed to the listener, and those of watch/watched.h too */
+	/* calls are not refused but passed to the listener, and those of watched.h too */
 	FILTER_NOTIFY = 1 << 1,
 	FILTER_WRITES = 1 << 2, /* of these also the ones that write */
 };

@@ -8,7 +8,7 @@
 #include "http/isolation.h"
 
 #include "base/log.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "proc/users/root_access.h"
 #include "session/parts/confinement/session_level.h"
 

@@ -9,7 +9,7 @@
  * sessions run as one user, so that one can read the environment of another's harness, and stop it (no --agent-uids).
  * waysToRoot is searched at each call (proc/users/root_access.h has the kinds);
  * unread: some files could not be read. networkNamespaces: a session can be without
- * network (proc/netns.h); networkMissing: why it cannot.
+ * network (proc/spaces/netns.h); networkMissing: why it cannot.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "confine/confine_machine.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 

@@ -17,7 +17,7 @@
 #include "confine/watch/refusal.h"
 #include "loop/loop.h"
 #include "proc/cgroup/proc_group.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "proc/output/noise.h"
 #include "proc/spaces/spaces.h"
 #include "proc/table/measure.h"

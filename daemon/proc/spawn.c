@@ -10,14 +10,14 @@
 #include "proc/spawn.h"
 
 #include "base/limits.h"
+#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/local_sock.h"
+#include "confine/confine_self.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/close_range.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,17 +77,6 @@ _noreturn_ static void child_fail(int fd, enum spawn_step step)
 	if (write(fd, &r, sizeof(r)) < 0)
 		_exit(126);
 	_exit(127);
-}
-
-/* A program inherits ignored signals and the mask through exec, but no handlers (execve(2)). */
-void spawn_default_signals(void)
-{
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static rlim_t files_at_start; /* soft; 0: it is still in force */
@@ -159,10 +148,10 @@ static bool child_user(const struct proc_bounds *b)
 {
 	if (confinement_drop_bounding(b->confinement) < 0)
 		return false;
-	return !b->switch_user ||
-	       (setgroups(0, NULL) == 0 && setresgid(b->gid, b->gid, b->gid) == 0 &&
-		setresuid(b->uid, b->uid, b->uid) == 0 &&
-		(b->may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0));
+	if (!b->switch_user)
+		return true;
+	errno = -confine_self_switch(b->uid, b->gid);
+	return !errno && (b->may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 }
 
 /* What answers refused calls is the parent's, and has to be there before the first of them. */
@@ -247,21 +236,13 @@ static void child_spaces(const struct proc_bounds *b, int status)
 		child_inside(status);
 }
 
-/* In a pid namespace the daemon has no number that the child could ask for. */
-bool spawn_is_orphan(int status)
-{
-	struct pollfd p = { .fd = status };
-
-	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
-}
-
 _noreturn_ static void child_main(const struct proc_spec *spec, const struct pipes *p,
 				  const struct cgroup_join *groups)
 {
 	int status = p->status[1];
 
 	close(p->status[0]);
-	spawn_default_signals();
+	child_reset_signals();
 	if (!child_groups(groups))
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
@@ -274,7 +255,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		child_fail(status, STEP_USER);
 	/* after the uid change, which clears it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (spawn_is_orphan(status))
+	if (child_is_orphan(status))
 		_exit(127);
 	/* As the new user: a directory that it cannot enter is an error. */
 	if (chdir(spec->cwd) < 0)

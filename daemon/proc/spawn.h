@@ -24,8 +24,3 @@ bool spawn_spare_daemon(void);
 /* groups: what the child joins; NULL: it stays in ours. A failed exec is an error here, not a child that dies later. */
 int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, struct spawned *ret,
 		struct err *e);
-
-/* In a child, by plain system calls: signals as a new program wants them. */
-void spawn_default_signals(void);
-/* In a child, after it asked to die with the daemon: the daemon had died before that, so the pipe has no reader. */
-bool spawn_is_orphan(int status);

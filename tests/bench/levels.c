@@ -9,7 +9,7 @@
  */
 #include "base/os/file.h"
 #include "probe.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

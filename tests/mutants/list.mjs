@@ -223,9 +223,9 @@ export const MUTANTS = [
     from: 'if (drop_capabilities() < 0)', to: 'if (0 && drop_capabilities() < 0)',
   },
   {
-    id: 'proc-spawn', file: 'daemon/proc/spawn.c', test: 'tests/mcp/agent-user.test.mjs',
+    id: 'proc-spawn', file: 'daemon/confine/confine_self.c', test: 'tests/mcp/agent-user.test.mjs',
     why: 'a harness of another user keeps the groups of the daemon',
-    from: '(setgroups(0, NULL) == 0 && setresgid', to: '(setresgid',
+    from: 'setgroups(0, NULL) < 0 || setresgid', to: 'setresgid',
   },
   {
     id: 'proc-owner', file: 'daemon/proc/owner.c', test: 'test_owner',

@@ -1,7 +1,7 @@
 #include "wall_rig.h"
 
 #include "base/clock.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

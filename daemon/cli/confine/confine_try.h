@@ -5,7 +5,7 @@
 #include "confine/confinement.h"
 #include "confine/watch/refusal.h"
 #include "egress/wire/egress_rules.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include <netinet/in.h>
 

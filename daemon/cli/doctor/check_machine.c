@@ -17,7 +17,7 @@
 #include "net/tcp_listen.h"
 #include "proc/cgroup/cgroups.h"
 #include "proc/level_means.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "proc/spaces/spaces.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/harness/program_host.h"
 #include "cli/control/reach_daemon.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -23,7 +23,7 @@
 #include "http/isolation.h"
 #include "http/viewer.h"
 #include "proc/users/daemon_caps.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "session/core/store/state_dir.h"
 #include "proc/spawn.h"
 

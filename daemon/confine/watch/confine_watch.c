@@ -14,7 +14,7 @@
 #include "base/os/threads.h"
 #include "base/util.h"
 #include "confine/watch/caller.h"
-#include "confine/watch/watched.h"
+#include "confine/watched.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

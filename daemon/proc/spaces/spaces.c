@@ -5,19 +5,19 @@
  * unshare(CLONE_NEWPID) affects children only: a first child unshares, and clones acpd-init as a
  * child of the daemon (CLONE_PARENT). Both report over a pipe that closes at exec: EOF after a pid
  * means that init runs. If the daemon dies before PDEATHSIG is set, the pipe has no reader, which
- * spawn_is_orphan detects. SIGKILL to init ends all processes of the pid namespace (pid_namespaces(7)).
+ * child_is_orphan detects. SIGKILL to init ends all processes of the pid namespace (pid_namespaces(7)).
  */
 #include "proc/spaces/spaces.h"
 
 #include "base/list.h"
+#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "proc/netns.h"
-#include "proc/spawn.h"
+#include "confine/confine_self.h"
+#include "proc/spaces/netns.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
@@ -101,22 +101,15 @@ struct space_plan {
 	int status[2]; /* both ends close at exec */
 };
 
-static bool become_user(const struct space_plan *p)
-{
-	return !p->switch_user ||
-	       (setgroups(0, NULL) == 0 && setresgid(p->gid, p->gid, p->gid) == 0 &&
-		setresuid(p->uid, p->uid, p->uid) == 0);
-}
-
 /* The first process in there. */
 _noreturn_ static void be_init(const struct space_plan *p)
 {
 	static char name[] = "acpd-init", *const argv[] = { name, NULL }, *const env[] = { NULL };
 	struct fsview_fault f;
-	int to = p->status[1];
+	int to = p->status[1], r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* With a reader of its own it would never see that the daemon has died (spawn_is_orphan). */
+	/* With a reader of its own it would never see that the daemon has died (child_is_orphan). */
 	close(p->status[0]);
 	if (fsview_mount(p->view, p->uid, p->gid, &f) < 0)
 		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
@@ -125,12 +118,13 @@ _noreturn_ static void be_init(const struct space_plan *p)
 		close(fd);
 	/* root would gain capabilities by exec, and who gains some is asked for his parent's death no more */
 	prctl(PR_SET_SECUREBITS, SECBIT_NOROOT);
-	if (!become_user(p))
-		report_fault(to, SPACE_INIT, errno, 0);
+	r = p->switch_user ? confine_self_switch(p->uid, p->gid) : 0;
+	if (r < 0)
+		report_fault(to, SPACE_INIT, -r, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* to become another user clears it */
-	if (spawn_is_orphan(to))
+	if (child_is_orphan(to))
 		_exit(127);
-	spawn_default_signals();
+	child_reset_signals();
 	/* By descriptor: the view need not show where acpd-init is. */
 	syscall(SYS_execveat, p->program, "", argv, env, AT_EMPTY_PATH);
 	report_fault(to, SPACE_INIT, errno, 0);

@@ -1,14 +1,14 @@
 /*
  * spaces.h - the namespaces of a session: mounts (what it sees of the file system: fsview.h), process numbers, System V
  * IPC and the host's name. What runs in them sees no other process of the machine, and none of its files changes.
- * The network's is apart (proc/netns.h), and both go together.
+ * The network's is apart (proc/spaces/netns.h), and both go together.
  *
  * They hang on one process, acpd-init, a child of ours that does nothing. When it ends the kernel kills all that is in
  * there, wherever it hangs and whatever it has become; it ends with the last reference, and with the daemon. So nothing
  * of it outlives a daemon that is killed, and nothing of it is on disk but what the view names.
  *
  * Making them takes 2 ms and holds one descriptor. Root needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE to enter; another user
- * has them in the user namespace of proc/netns.h. Linux 5.12. All of it runs on the loop.
+ * has them in the user namespace of proc/spaces/netns.h. Linux 5.12. All of it runs on the loop.
  */
 #pragma once
 

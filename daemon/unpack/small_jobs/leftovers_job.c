@@ -15,12 +15,12 @@
  */
 #include "unpack/small_jobs/small_job.h"
 
+#include "confine/confine_self.h"
 #include "json/jstr.h"
 #include "tree/dir_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ipc.h>
@@ -45,13 +45,6 @@ static const struct jfield leftovers_fields[] = {
 	JF_END,
 };
 
-/* For good, and without anything of root's. */
-static bool leftovers_become(const struct user *user)
-{
-	return setgroups(0, NULL) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
-	       setresuid(user->uid, user->uid, user->uid) == 0;
-}
-
 /* --- processes ---------------------------------------------------------------------------------------------- */
 
 /* kill(-1) takes all at once: none of them gets away by a fork. A dead one is found until its parent has seen it. */
@@ -60,7 +53,7 @@ static int leftovers_kill(void *ctx)
 	const struct leftovers_job *j = ctx;
 	struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
 
-	if (!leftovers_become(&j->user))
+	if (confine_self_become(j->user.uid, j->user.gid) < 0)
 		return 1;
 	for (int i = 0; i < LEFTOVER_KILLS; i++) {
 		/* Linux does not signal the caller itself (kill(2)). An error means that no process
@@ -117,7 +110,7 @@ static int leftovers_remove_ipc(void *ctx)
 	const struct leftovers_job *j = ctx;
 	int failed = 0;
 
-	if (!leftovers_become(&j->user))
+	if (confine_self_become(j->user.uid, j->user.gid) < 0)
 		return 1;
 	for (size_t i = 0; i < ARRAY_SIZE(ipc_tables); i++) {
 		FILE *f = fopen(ipc_tables[i].path, "re");

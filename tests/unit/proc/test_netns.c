@@ -1,6 +1,6 @@
 /* A network namespace: what is reached from inside and from outside, and that nothing is left of it. Where the machine allows none,
  * that it says why. */
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "base/util.h"
 #include "unit.h"
 

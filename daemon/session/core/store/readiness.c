@@ -12,7 +12,7 @@
 #include "json/jenc.h"
 #include "session/core/session_paths.h"
 #include "base/limits.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>

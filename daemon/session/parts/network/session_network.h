@@ -6,7 +6,7 @@
  *	nftables	the daemon's, and packets of the	mode "allowlist" of a user who is not the daemon's,
  *			session's user are refused		where nftables can be had (egress/nft_wall.h)
  *	namespace	one of the session's own, with nothing	level strict, mode "off", other "allowlist"
- *			but a loopback (proc/netns.h)
+ *			but a loopback (proc/spaces/netns.h)
  *
  * Behind a wall the ways out are the daemon's listeners: the one for model calls, and a proxy that knows the rules
  * (egress/egress.h). Programs find it by the variables that they know, such as HTTPS_PROXY.
@@ -22,7 +22,7 @@
 
 #include "session/parts/session_parts.h"
 #include "base/list.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 #include "session/core/harness/setup.h"
 
 #include <netinet/in.h>

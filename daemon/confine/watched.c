@@ -1,4 +1,4 @@
-#include "confine/watch/watched.h"
+#include "confine/watched.h"
 
 #include "base/util.h"
 

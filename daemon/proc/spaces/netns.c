@@ -6,7 +6,7 @@
  * needs a user namespace. A process can write its maps only while it is dumpable, so it is created
  * once at the start.
  */
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include "base/os/local_sock.h"
 #include "base/util.h"
