@@ -11,14 +11,12 @@
 
 #include "base/util.h"
 #include "confine/ask_child.h"
-#include "confine/landlock.h"
 
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
-#include <seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -26,49 +24,31 @@
 
 /* --- what is tried, in the child ------------------------------------------------------------------------------ */
 
-static long try_no_new_privs(void)
-{
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
-
-static long try_filter(void)
-{
-	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	struct sock_fprog program = { 1, &allow };
-
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-}
-
-static long try_listener(void)
-{
-	uint32_t action = SECCOMP_RET_USER_NOTIF;
-
-	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
-}
-
-static long try_bounding(void)
-{
-	return prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT, 0, 0, 0);
-}
-
-static long try_landlock(void)
-{
-	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-}
+static struct sock_filter allow_all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+static const struct sock_fprog filter = { 1, &allow_all };
+static const uint32_t notifies = SECCOMP_RET_USER_NOTIF;
 
 /* In this order: a filter takes no_new_privs. */
 static const struct {
-	long (*attempt)(void);
+	long call, args[3];
 	const char *missing;
 } parts[MACHINE_PARTS] = {
-	[MACHINE_NO_NEW_PRIVS] = { try_no_new_privs, "the kernel has no no_new_privs" },
-	[MACHINE_FILTER] = { try_filter, "the kernel takes no filter of system calls (seccomp)" },
-	[MACHINE_LISTENER] = { try_listener,
+	[MACHINE_NO_NEW_PRIVS] = { SYS_prctl,
+				   { PR_SET_NO_NEW_PRIVS, 1 },
+				   "the kernel has no no_new_privs" },
+	[MACHINE_FILTER] = { SYS_seccomp,
+			     { SECCOMP_SET_MODE_FILTER, 0, (long)&filter },
+			     "the kernel takes no filter of system calls (seccomp)" },
+	[MACHINE_LISTENER] = { SYS_seccomp,
+			       { SECCOMP_GET_ACTION_AVAIL, 0, (long)&notifies },
 			       "the kernel hands refused system calls to nobody (Linux 5.0)" },
-	[MACHINE_BOUNDING] = { try_bounding,
+	[MACHINE_BOUNDING] = { SYS_prctl,
+			       { PR_CAPBSET_DROP, CAP_SYS_BOOT },
 			       "the daemon may not take capabilities away from what it "
 			       "starts (it has no CAP_SETPCAP)" },
-	[MACHINE_LANDLOCK] = { try_landlock, "the kernel has no Landlock" },
+	[MACHINE_LANDLOCK] = { SYS_landlock_create_ruleset,
+			       { 0, 0, LANDLOCK_CREATE_RULESET_VERSION },
+			       "the kernel has no Landlock" },
 };
 
 /* --- the child's answers -------------------------------------------------------------------------------------- */
@@ -77,8 +57,11 @@ static int try_all(const void *ctx _unused_, int to)
 {
 	int errors[MACHINE_PARTS];
 
-	for (size_t i = 0; i < MACHINE_PARTS; i++)
-		errors[i] = parts[i].attempt() < 0 ? errno : 0;
+	for (size_t i = 0; i < MACHINE_PARTS; i++) {
+		const long *a = parts[i].args;
+
+		errors[i] = syscall(parts[i].call, a[0], a[1], a[2], 0L, 0L) < 0 ? errno : 0;
+	}
 	return write(to, errors, sizeof(errors)) < 0 ? -errno : 0;
 }
 
@@ -97,14 +80,4 @@ const char *confine_machine_missing(enum machine_part part)
 		asked = true;
 	}
 	return why[part][0] ? why[part] : NULL;
-}
-
-int confine_machine_landlock(void)
-{
-	return landlock_abi();
-}
-
-unsigned confine_machine_seccomp(void)
-{
-	return seccomp_api_get();
 }

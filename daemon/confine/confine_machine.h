@@ -17,6 +17,3 @@ enum machine_part {
 
 /* NULL: it is there; else why not, in a sentence without its end. */
 const char *confine_machine_missing(enum machine_part part);
-/* Versions: of Landlock (0: none), and of what libseccomp finds that the kernel can. */
-int confine_machine_landlock(void);
-unsigned confine_machine_seccomp(void);

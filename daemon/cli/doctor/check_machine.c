@@ -12,6 +12,7 @@
 #include "base/os/locked.h"
 #include "confine/confine_machine.h"
 #include "confine/confinement.h"
+#include "confine/landlock.h"
 #include "egress/nft_program.h"
 #include "egress/nft_rules.h"
 #include "net/tcp_listen.h"
@@ -203,7 +204,7 @@ void check_landlock(struct doctor *d)
 		finding_hint(doctor_found(d, FOUND_WARNING, NULL, "no: %s", why),
 			     "the helpers are confined by their user and system calls alone");
 	else
-		doctor_found(d, FOUND_OK, NULL, "version %d", confine_machine_landlock());
+		doctor_found(d, FOUND_OK, NULL, "version %d", landlock_abi());
 }
 
 /* Of requests that the daemon makes. Without acpd-fetch it makes none. */
