@@ -10,7 +10,7 @@
 #include "agui/agui_input.h"
 #include "agui/agui_link.h"
 #include "agui/agui_talk.h"
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 
 /* --- agui_history.c: what of an input's messages a thread has, and what is new -----------------------------------------
  *

@@ -2,7 +2,7 @@
  * agui_threads.h - the threads of AG-UI clients: which session each is, and what it has been told.
  *
  * A thread is made with its session and lives as long: its file, <state>/agui/<sessionId>.json, goes with what else the
- * session leaves (session/core/store/removal.h), and an entry here when somebody asks for a thread whose session is gone. The
+ * session leaves (session/core/removal.h), and an entry here when somebody asks for a thread whose session is gone. The
  * files are read at the first request. Settings have keys in them: they are kept in memory, and on disk as a digest.
  */
 #pragma once

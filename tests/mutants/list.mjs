@@ -110,7 +110,7 @@ export const MUTANTS = [
     from: 'id[5 + strspn(id + 5, "0123456789abcdef")] == \'\\0\';', to: 'id[5];',
   },
   {
-    id: 'session-fork', file: 'daemon/session/core/session_fork.c', test: integration('session/secrets/secrets'),
+    id: 'session-fork', file: 'daemon/session/core/life/session_fork.c', test: integration('session/secrets/secrets'),
     why: 'a fork shows the secrets that the original has learnt',
     from: '\tPARTS_CALL(inherit, s, from);\n', to: '',
   },
@@ -130,7 +130,7 @@ export const MUTANTS = [
     from: 'if (w->from->wide || !request_is_known(r))', to: 'if (!request_is_known(r))',
   },
   {
-    id: 'session-removal', file: 'daemon/session/core/store/removal.c', test: integration('robust/removal'),
+    id: 'session-removal', file: 'daemon/session/core/removal.c', test: integration('robust/removal'),
     why: 'a removal that fails half-way leaves half a session',
     from: '\t\ttake_back(r, i, id, entry);\n', to: '',
   },

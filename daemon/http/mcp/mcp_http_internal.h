@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "http/endpoints.h"
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 #include "tools/mcp/mcp_front.h"
 
 /* --- mcp_check.c: the kind of a message posted to an MCP endpoint, and whether the headers that repeat parts of it agree.

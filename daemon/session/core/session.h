@@ -25,7 +25,7 @@
 #include "proc/proc.h"
 #include "session/core/log/evlog.h"
 #include "session/core/log/event_table.h"
-#include "session/core/store/removal.h"
+#include "session/core/removal.h"
 #include "usage/ledger/ledger.h"
 #include "session/core/harness/setup.h"
 #include "workspace/request.h"

@@ -66,7 +66,7 @@ struct session {
 	void *parts[]; /* the state of each part, by enum session_part_id; read by its accessor alone */
 };
 
-/* session.c */
+/* life/session_life.c */
 /* With home and journal, not started; NULL with e. from: what it is a fork of, or NULL. */
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
 				 const struct session *from, struct err *e);
@@ -96,5 +96,5 @@ void session_detach_all(struct session *s, const char *reason);
 /* The session is deleted. */
 void session_drop_observers(struct session *s);
 
-/* session_fork.c: the harness is gone; who waits for that copies the home. */
+/* life/session_fork.c: the harness is gone; who waits for that copies the home. */
 void session_fork_go_on(struct session *s);

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "session/core/store/removal.h"
+#include "session/core/removal.h"
 
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* Trace contexts: what of _meta is taken, and what counts as absent. */
 #include "unit.h"
 
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 
 #define P "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

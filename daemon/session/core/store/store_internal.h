@@ -14,7 +14,7 @@
 #include "session/core/session.h"
 #include "session/core/store/activity.h"
 #include "session/core/store/problems.h"
-#include "session/core/store/removal.h"
+#include "session/core/removal.h"
 #include "proc/users/agent_user.h"
 #include "proc/users/uid_range.h"
 #include "usage/ledger/ledger.h"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "outbox/otlp/telemetry.h"
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 
 struct session;
 struct session_store;

@@ -13,7 +13,7 @@
 #include "loop/loop.h"
 #include "session/core/session.h"
 #include "session/core/turn/span.h"
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 #include "session/core/turn/client_ids.h"
 #include "usage/account.h"
 

@@ -9,7 +9,7 @@
 #include "session/parts/session_parts.h"
 #include "base/bucket.h"
 #include "session/core/turn/span.h"
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 
 struct session;
 struct session_turn;

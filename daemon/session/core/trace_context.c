@@ -6,7 +6,7 @@
  * nonzero ids; version "ff" is invalid (W3C Trace Context, section 3.2.2). An invalid traceparent
  * discards its tracestate as well.
  */
-#include "session/core/turn/trace_context.h"
+#include "session/core/trace_context.h"
 
 #include "base/limits.h"
 #include "base/util.h"

@@ -7,7 +7,7 @@
  * are reverted. The agent controls the trees: only acpd-unpack descends into them. A tree on
  * another file system cannot be renamed (EXDEV); spec.foreign removes it.
  */
-#include "session/core/store/removal.h"
+#include "session/core/removal.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-/* session.c - one session: how it is made, opened, closed and freed. What it does next:
+/* session_life.c - one session: how it is made, opened, closed and freed. What it does next:
  * session_next.c. */
 #include "session/core/session_internal.h"
 
