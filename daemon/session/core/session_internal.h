@@ -89,12 +89,5 @@ void session_advance(struct session *s);
 /* session/parts/session_next.c: the one place that decides it. ctx: the session. */
 void session_next(void *ctx);
 
-/* watcher.c */
-void session_wake(struct session *s);
-struct watcher *session_driver(struct session *s);
-void session_detach_all(struct session *s, const char *reason);
-/* The session is deleted. */
-void session_drop_observers(struct session *s);
-
 /* life/session_fork.c: the harness is gone; who waits for that copies the home. */
 void session_fork_go_on(struct session *s);

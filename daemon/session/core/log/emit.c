@@ -61,6 +61,48 @@ static void event_begin_acpd(struct jw *w, const struct session *s, const struct
 	event_put_request_id(w, of);
 }
 
+/* --- of which incarnation the numbers of events are ----------------------------------------------------- */
+
+static bool incarnation_is_named(const struct session *s)
+{
+	return incarnations_now(&s->log.incarnations, s->store->incarnation) &&
+	       evlog_ahead(&s->log.events);
+}
+
+void event_name_incarnation(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint64_t from = s->log.events.last + 1;
+
+	if (incarnation_is_named(s))
+		return;
+	incarnations_begin(&s->log.incarnations, s->store->incarnation, from);
+	incarnations_put_one(&b, s->store->incarnation, from);
+	/* Exempt from the limit of the journal: without it the numbers of the events that follow would be ambiguous. */
+	evlog_note_ahead(&s->log.events, "incarnation", buf_slice(&b));
+}
+
+void session_settle_incarnation(struct session *s)
+{
+	if (incarnation_is_named(s))
+		return;
+	event_name_incarnation(s);
+	evlog_flush(&s->log.events);
+}
+
+uint64_t session_shares(const struct session *s, const char *incarnation)
+{
+	return incarnations_end(&s->log.incarnations, incarnation, s->log.events.last + 1);
+}
+
+bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen)
+{
+	return incarnation && strcmp(incarnation, s->store->incarnation) != 0 &&
+	       seen >= session_shares(s, incarnation);
+}
+
+/* --- encoding ------------------------------------------------------------------------------------------ */
+
 static void event_append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;

@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+struct masked_stream;
 struct session_turn;
 struct trace_context;
 
@@ -26,9 +27,10 @@ struct session_events {
 	struct evlog events;
 	struct list readers; /* struct log_reader */
 	struct incarnations incarnations;
+	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 	off_t summarized; /* bytes of the journal that the summary stands for; 0: there is none */
 	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
-	uint64_t acked;	       /* journal_trim.c */
+	uint64_t acked;	       /* store/journal_trim.c */
 	uint64_t last_content; /* the newest event that is not about the session's own life */
 	uint64_t repaired[TEXT_SOURCES]; /* places of its text that nobody has been told of */
 	struct loop_timer idle_timer;	 /* then its memory is given back */
@@ -65,8 +67,15 @@ void event_broken(struct session *s, const char *key, const char *reason, const 
 void event_webhook_turn_end(struct session *s, const struct session_turn *t,
 			    const struct turn_result *r);
 
-/* reader.c */
-void readers_wake(struct session *s);
+/* Before an event gets its number: the journal says first of which incarnation that is. */
+void event_name_incarnation(struct session *s);
+
+/* cursors.c */
+void session_wake(struct session *s);
+struct watcher *session_driver(struct session *s);
+void session_detach_all(struct session *s, const char *reason);
+/* The session is deleted. */
+void session_drop_observers(struct session *s);
 /* No event follows: what is left is read, then the readers end. */
 void readers_finish(struct session *s);
 /* The session goes: readers hold nothing of it any more. */
@@ -78,21 +87,12 @@ void session_log(const struct session *s, const char *event, ...) __attribute__(
 void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
 	__attribute__((sentinel));
 
-/* journal_trim.c */
-/* Before an event gets its number: the journal says first of which incarnation that is. */
-void event_name_incarnation(struct session *s);
-/* A client has had the events before next. */
-void event_handed(struct session *s, uint64_t next);
-/* What a later life needs of the events up to to, if they are not read. */
-void trim_put_base(struct session *s, struct buf *b, uint64_t to);
-/* Reads a record "base" or "ack" back. */
-void trim_load_base(struct session *s, struct slice value);
-void trim_load_ack(struct session *s, struct slice value);
-/* There is no room: gives up what may be, first of all if the disk is full. True: something was. */
-bool trim_now(struct session *s, bool disk_full);
-/* A fork of a session whose head is gone notes that of itself. */
-void trim_inherit(struct session *s);
-/* struct evlog.full */
-void trim_full(void *ctx, int error);
-/* The client has all that it could want to keep: everything but how the session was closed. */
-bool trim_stored(const struct session *s);
+/* masked_stream.c */
+/* Whether ev is a piece of text that may end in the beginning of a secret, or follows one: it goes through masked_stream_add. */
+bool masked_stream_wants(const struct session *s, const struct harness_event *ev);
+/* Sends ev on, of which a part may have to wait. */
+void masked_stream_add(struct session *s, const struct harness_event *ev);
+/* Sends what is held back: another event comes. */
+void masked_stream_flush(struct session *s);
+void masked_stream_end(struct session *s);
+void masked_stream_drop(struct session *s);

@@ -6,7 +6,10 @@
 
 const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE])
 {
-	return t->span.on ? span_text(&t->span, out) : t->trace.parent;
+	if (!t->span.on)
+		return t->trace.parent;
+	trace_parent_make(out, t->span.trace, t->span.id, t->span.sampled);
+	return out;
 }
 
 static void session_log_write(const struct session *s, const struct session_turn *t,

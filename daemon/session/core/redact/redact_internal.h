@@ -11,12 +11,9 @@
 #include "session/core/redact/secrets.h"
 #include "session/core/session.h"
 
-struct masked_stream;
-
 /* In struct session: redact. What is secret: the part secrets keeps it. */
 struct session_redact {
 	struct secrets known;
-	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 };
 
 /* session_mask.c */
@@ -29,13 +26,3 @@ struct err session_mask_err(const struct session *s, const struct err *e);
 void session_mask_rest(const struct session *s, struct buf *b, bool cut);
 /* A file of ours, by a copy. */
 int session_mask_file(const struct session *s, const char *path);
-
-/* masked_stream.c */
-/* Whether ev is a piece of text that may end in the beginning of a secret, or follows one: it goes through masked_stream_add. */
-bool masked_stream_wants(const struct session *s, const struct harness_event *ev);
-/* Sends ev on, of which a part may have to wait. */
-void masked_stream_add(struct session *s, const struct harness_event *ev);
-/* Sends what is held back: another event comes. */
-void masked_stream_flush(struct session *s);
-void masked_stream_end(struct session *s);
-void masked_stream_drop(struct session *s);

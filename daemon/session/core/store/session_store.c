@@ -404,6 +404,17 @@ struct session *store_find(struct session_store *st, const char *id)
 	return s ? s : recover_one(st, id);
 }
 
+struct watcher *store_watcher(struct session_store *st, const char *id, uint64_t origin)
+{
+	struct session *s = session_index_find(&st->by_id, id);
+
+	for (int i = 0; s && i < 2; i++)
+		list_each(w, i ? &s->observers : &s->watchers, struct watcher, link)
+			if (w->origin == origin)
+				return w;
+	return NULL;
+}
+
 int store_forget(struct session_store *st, const char *id, struct err *e)
 {
 	return removal_session(st->removal, id, e);

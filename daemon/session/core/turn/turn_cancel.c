@@ -84,6 +84,14 @@ void session_cancel(struct session *s)
 	PARTS_CALL(cancelled, s);
 }
 
+void session_cancel_undriven(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (list_empty(&s->watchers))
+		session_cancel(s);
+}
+
 static bool turn_has(const struct session_turn *t, const void *ctx)
 {
 	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)

@@ -227,6 +227,8 @@ void turns_drop_unwritten(struct session *s);
 /* turn_cancel.c */
 void turn_cancel_running(struct session *s);
 void turns_cancel_all(struct session *s);
+/* ctx: the session, whose driver has been away for DETACH_CANCEL_MS. */
+void session_cancel_undriven(void *ctx);
 /* t was cancelled: what its commands left running is ended. */
 void turn_sweep_after(struct session *s, const struct session_turn *t);
 

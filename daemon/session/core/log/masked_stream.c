@@ -92,7 +92,7 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 void masked_stream_flush(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct masked_stream *st = s->redact.stream;
+	struct masked_stream *st = s->log.stream;
 	size_t from = st ? st->shown : 0;
 	struct stream_piece p;
 
@@ -111,20 +111,20 @@ void masked_stream_flush(struct session *s)
 void masked_stream_end(struct session *s)
 {
 	masked_stream_flush(s);
-	s->redact.stream = stream_free(s->redact.stream);
+	s->log.stream = stream_free(s->log.stream);
 }
 
 void masked_stream_drop(struct session *s)
 {
-	s->redact.stream = stream_free(s->redact.stream);
+	s->log.stream = stream_free(s->log.stream);
 }
 
 static struct masked_stream *stream_for(struct session *s, const struct stream_piece *p)
 {
-	struct masked_stream *st = s->redact.stream;
+	struct masked_stream *st = s->log.stream;
 
 	if (!st) {
-		st = s->redact.stream = new0(struct masked_stream);
+		st = s->log.stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	/* The newest chunk gives the frame: held text goes out in an update like the one it came in last. */
@@ -157,10 +157,10 @@ bool masked_stream_wants(const struct session *s, const struct harness_event *ev
 	const struct mask *m = s->redact.known.mask;
 	struct stream_piece p;
 
-	if (!m || (!s->redact.stream && !mask_find(m, ev->update)))
+	if (!m || (!s->log.stream && !mask_find(m, ev->update)))
 		return false;
 	/* what was found may be no part of the text: then nothing of it has to wait */
-	return take_piece(ev, &p) && (s->redact.stream || mask_find(m, p.text));
+	return take_piece(ev, &p) && (s->log.stream || mask_find(m, p.text));
 }
 
 void masked_stream_add(struct session *s, const struct harness_event *ev)
@@ -170,7 +170,7 @@ void masked_stream_add(struct session *s, const struct harness_event *ev)
 	if (!take_piece(ev, &p))
 		return;
 	/* Text of another message does not continue a secret. What is held goes out before it. */
-	if (s->redact.stream && !stream_continues(s->redact.stream, &p))
+	if (s->log.stream && !stream_continues(s->log.stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);
 }

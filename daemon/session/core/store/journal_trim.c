@@ -1,6 +1,6 @@
 /*
- * journal_trim.c - which incarnation numbers a session's events, which of them a client has
- * acknowledged (_acpd/ack), and giving acknowledged journal bytes back to the file system.
+ * journal_trim.c - which events of a session a client has acknowledged (_acpd/ack), and giving acknowledged journal
+ * bytes back to the file system.
  *
  * Acknowledged events stay as long as there is space. When the journal reaches its limit, or the disk
  * is full, those of turns that have ended are freed, oldest first and all at once. Readers see a gap
@@ -23,52 +23,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* --- of which incarnation the numbers of events are ----------------------------------------------------- */
-
-static bool incarnation_is_named(const struct session *s)
-{
-	return incarnations_now(&s->log.incarnations, s->store->incarnation) &&
-	       evlog_ahead(&s->log.events);
-}
-
-void event_name_incarnation(struct session *s)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	uint64_t from = s->log.events.last + 1;
-
-	if (incarnation_is_named(s))
-		return;
-	incarnations_begin(&s->log.incarnations, s->store->incarnation, from);
-	incarnations_put_one(&b, s->store->incarnation, from);
-	/* Exempt from the limit of the journal: without it the numbers of the events that follow would be ambiguous. */
-	evlog_note_ahead(&s->log.events, "incarnation", buf_slice(&b));
-}
-
-void session_settle_incarnation(struct session *s)
-{
-	if (incarnation_is_named(s))
-		return;
-	event_name_incarnation(s);
-	evlog_flush(&s->log.events);
-}
-
-uint64_t session_shares(const struct session *s, const char *incarnation)
-{
-	return incarnations_end(&s->log.incarnations, incarnation, s->log.events.last + 1);
-}
-
-bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen)
-{
-	return incarnation && strcmp(incarnation, s->store->incarnation) != 0 &&
-	       seen >= session_shares(s, incarnation);
-}
-
 /* --- what is acknowledged ------------------------------------------------------------------------------- */
-
-void event_handed(struct session *s, uint64_t next)
-{
-	s->log.handed = MAX(s->log.handed, next - 1);
-}
 
 /* The last event that the line of this incarnation has in common with those it comes from. */
 static uint64_t inherited_last(const struct session *s)
