@@ -162,7 +162,7 @@ static void cancel_call_work(struct acp_conn *c, struct method_call *k)
 					    NULL;
 
 	/* k is the context of a prompt, a check or work on files: each function finds only its own. */
-	if (s && !session_cancel_prompt(s, k) && !session_uncheck(s, k))
+	if (s && !session_cancel_prompt(s, k))
 		session_cancel_work(s, k);
 }
 

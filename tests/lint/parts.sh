@@ -9,23 +9,22 @@ approval    budget rules trace
 budget      mcp
 bundle      model workspace
 check       budget trace workspace
-confinement draft mcp network
+confinement mcp
 draft       check confinement workspace
 mcp
 model       budget bundle network usage
 network     approval confinement model users
 programs
-rules       approval draft mcp
+rules       approval mcp
 secrets
-trace       approval check usage
+trace
 usage       trace
-users       draft workspace
-workspace   confinement draft trace users
+users
+workspace   confinement trace
 '
 # Needs that close a cycle, to be taken away one by one: each goes with its word in the table above. A new one is refused.
 cyclic='
-rules>approval trace>approval trace>check trace>usage model>bundle model>network network>confinement draft>confinement
-users>draft users>workspace workspace>draft draft>check workspace>confinement network>approval
+rules>approval model>bundle model>network network>approval
 '
 # Types of parameters, of which the core keeps what a client gave.
 parameters='session/parts/(approval/approval_terms|draft/draft_terms)[.]h'

@@ -123,16 +123,16 @@ static bool choose_root(const struct session *s, const struct export_args *a, ch
 /* The tree that the session's own programs see there; false: it cannot be had now. */
 static bool enter_draft(struct session *s, char **root, struct http_reply *ret)
 {
-	_cleanup_(freep) char *tree = NULL;
 	struct err e = { 0 };
 
 	if (!session_draft_on(s) || strcmp(*root, session_cwd(s)) != 0)
 		return true;
-	if (session_tree_open(s, &tree, &e) < 0)
+	if (session_tree_open(s, &e) < 0) {
 		http_reply_error(ret, 409, e.reason, e.msg);
-	else
-		xstrset(root, tree);
-	return tree != NULL;
+		return false;
+	}
+	xstrset(root, session_tree(s));
+	return true;
 }
 
 static void export_put_job(struct buf *b, const struct session *s, const struct export_args *a,

@@ -262,9 +262,9 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
 /* An archive of its workspace has been sent. report: that of acpd-unpack; what the archive lacks becomes an event. */
 void session_note_export(struct session *s, struct slice report);
-/* Ends the provision, diff or work on a draft that was asked for with ctx: done follows with CANCELLED, unless it came too
- * late. False: there is none. */
-bool session_cancel_work(struct session *s, const void *ctx);
+/* Ends the check, provision, diff or work on a draft that was asked for with ctx: done follows with CANCELLED (a check:
+ * unchecked), unless it came too late. */
+void session_cancel_work(struct session *s, const void *ctx);
 /* A draft is switched on, or off: DRAFT_NOT_EMPTY unless what it changes may be lost. Refused while a turn runs. result:
  * raw {draft}, or with an error data of it. */
 int session_switch_draft(struct session *s, bool on, bool discard, session_set_fn done, void *ctx,
@@ -280,8 +280,10 @@ bool session_draft_on(const struct session *s);
 void session_put_draft(struct jw *w, const struct session *s);
 /* Where its programs work: its cwd, or the copy of a draft. */
 const char *session_workdir(const struct session *s);
-/* The tree that its programs see at its cwd, for a job of acpd-unpack as its user; the caller frees. */
-int session_tree_open(struct session *s, char **ret, struct err *e);
+/* The tree that its programs see at its cwd, for a job of acpd-unpack as its user. It can be read after
+ * session_tree_open. */
+const char *session_tree(const struct session *s);
+int session_tree_open(struct session *s, struct err *e);
 /* The skills in the session's private home, as they are checked now. result: raw {skills: [...]}. */
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */

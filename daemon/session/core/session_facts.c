@@ -2,6 +2,7 @@
 #include "session/core/session_internal.h"
 
 #include "session/core/harness/session_env.h"
+#include "session/core/session_part.h"
 
 const char *session_id(const struct session *s)
 {
@@ -21,6 +22,21 @@ void session_put_owner(struct jw *w, const struct session *s)
 const char *session_workdir(const struct session *s)
 {
 	return s->workdir ? s->workdir : s->cwd;
+}
+
+const char *session_tree(const struct session *s)
+{
+	return s->overlay ? s->overlay : session_workdir(s);
+}
+
+int session_tree_open(struct session *s, struct err *e)
+{
+	return PARTS_FIRST(open_tree, s, e);
+}
+
+void session_cancel_work(struct session *s, const void *ctx)
+{
+	PARTS_FIRST(cancel_work, s, ctx);
 }
 
 const struct harness_def *session_harness(const struct session *s)
@@ -76,4 +92,24 @@ uint64_t session_running(const struct session *s)
 bool session_cancelling(const struct session *s)
 {
 	return s->turn.current && s->turn.current->state == TURN_CANCELLING;
+}
+
+/* OpenTelemetry's gen_ai.provider.name of each API. */
+static const struct {
+	const char *api, *name;
+} providers[] = {
+	{ "openai-responses", "openai" },
+	{ "openai-chat", "openai" },
+	{ "anthropic", "anthropic" },
+	{ "google", "gcp.gemini" },
+};
+
+const char *session_provider_name(const struct session *s, const char *reported)
+{
+	const char *api = s->setup.gateway.api;
+
+	for (size_t i = 0; api && i < ARRAY_SIZE(providers); i++)
+		if (strcmp(providers[i].api, api) == 0)
+			return providers[i].name;
+	return reported;
 }

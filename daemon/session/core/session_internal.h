@@ -35,6 +35,8 @@ struct session {
 	uint64_t number;
 	char *id, *cwd, *title, *home;
 	const char *workdir; /* where its programs work, borrowed from a part; NULL: in cwd */
+	const char *
+		overlay; /* what its programs see at cwd instead, borrowed from a part; NULL: cwd */
 	const struct harness_def *def;
 	struct agent_user user; /* as whom everything of it runs */
 	enum session_state state;
@@ -83,6 +85,9 @@ void session_open_undone(struct session *s);
 void session_closed(struct session *s);
 void session_touch(struct session *s);
 void session_free(struct session *s);
+/* session_facts.c: the provider of the API that the session was pointed to, as spans and records name it; reported where
+ * its API says nothing. */
+const char *session_provider_name(const struct session *s, const char *reported);
 
 /* Decides what happens next, from the loop (session_next). */
 void session_advance(struct session *s);

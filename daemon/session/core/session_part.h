@@ -18,6 +18,9 @@
 
 #include <stddef.h>
 
+/* Before the finish reason: why there was the turn; after it: what came of it. */
+enum span_place { SPAN_CAUSE, SPAN_OUTCOME };
+
 enum record_place { RECORD_HEAD, RECORD_STATE, RECORD_END };
 
 /* What a session is asked to have. */
@@ -30,7 +33,9 @@ struct setup_request {
 
 struct err;
 struct jw;
+struct span_note;
 struct session;
+struct session_ceiling;
 struct session_store;
 struct setup;
 struct setup_params;
@@ -71,6 +76,9 @@ struct session_part {
 	int (*launch_first)(struct session *s, struct err *e);
 	/* Checks the requested parameters before anything changes. */
 	int (*check_setup)(const struct setup_request *r, struct err *e);
+	/* Checks the same against the ceiling of a token that is limited to the session. */
+	int (*check_ceiling)(const struct session *s, const struct setup_params *p,
+			     const struct session_ceiling *c, struct err *e);
 	/* Check that a closed session can be opened, and that any session can be opened with p. */
 	int (*check_reopen)(const struct session *s, struct err *e);
 	int (*check_open)(const struct session *s, const struct session_params *p, struct err *e);
@@ -119,6 +127,9 @@ struct session_part {
 	void (*driver_gone)(struct session *s, struct watcher *w);
 	void (*driver_mute)(struct session *s, struct watcher *w);
 
+	/* Makes session_tree readable. It stays so at least until the part is told to shut, or changes the tree. */
+	int (*open_tree)(struct session *s, struct err *e);
+
 	/* --- its harness --- */
 	/* Creates what the processes of the session run in, before the first of them and again before each harness.
 	 * After a failure before a harness, disconnect follows. */
@@ -164,6 +175,8 @@ struct session_part {
 	/* Members of the journal's note of a turn that has begun; and of a turn's end, wherever it is told. */
 	void (*put_begun)(const struct session_turn *t, struct jw *w);
 	void (*put_end)(const struct session_turn *t, struct jw *w, enum turn_end_place at);
+	/* Adds attributes to the span of a turn that has ended. */
+	void (*put_span)(const struct session_turn *t, struct span_note *n, enum span_place at);
 	/* _meta of the prompt, for the harness; empty: as the client gave it. It may borrow from b. */
 	struct slice (*prompt_meta)(const struct session_turn *t, struct buf *b);
 	/* The harness has said or done something in the turn: before it is told, and after. */
@@ -242,6 +255,8 @@ struct session_part {
 	void (*stop)(struct session *s);
 	/* A client cancels the work of the session. The core has cancelled its turns. */
 	void (*cancelled)(struct session *s);
+	/* Ends what was requested with ctx: its done follows, with an error unless it is complete. False: there is none. */
+	bool (*cancel_work)(struct session *s, const void *ctx);
 
 	/* What the part keeps for all sessions: in struct session_store, as the state of a session is in struct session. */
 	size_t store_size;

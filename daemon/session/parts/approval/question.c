@@ -108,12 +108,26 @@ void question_note_answer(const struct session_question *a, struct slice answer,
 	event_note(a->session, EVENT_ANSWER, buf_slice(&b));
 }
 
+/* A refusal is an answer, not an error. */
+static void end_question_span(struct session_question *a, const char *by, const char *outcome)
+{
+	struct span_note n;
+
+	if (!span_tell(a->session, &a->span, &n, SPAN_INTERNAL, "wait_for_human",
+		       a->elicitation ? "elicitation" : "permission"))
+		return;
+	span_put_int(&n, "acpd.question", (int64_t)a->no);
+	span_put(&n, "acpd.question.answered_by", by);
+	span_put(&n, "acpd.question.outcome", outcome);
+	span_told(&n, NULL, NULL);
+}
+
 static void log_answer(struct session_question *a, struct slice answer, enum answered_by by)
 {
 	_cleanup_(freep) char *word = answer_word(a, answer);
 
 	if (by != BY_RULE) /* a rule answers at once: its span would measure no wait */
-		question_span_end(a->session, a, answered_by_word(by), word);
+		end_question_span(a, answered_by_word(by), word);
 	session_log(a->session, "question answered", "by", answered_by_word(by), "outcome", word,
 		    NULL);
 }
@@ -242,7 +256,7 @@ static struct session_question *question_of(struct session *s, struct slice para
 	struct session_question *a = question_new(s, ++approval_of(s)->last);
 
 	a->asked_ms = clock_real_ms();
-	question_span_begin(s, a);
+	session_span_begin(s, &a->span);
 	a->fallback = s->setup.approvals.fallback;
 	a->params = question_client_params(s, params);
 	activity_note(s);

@@ -77,5 +77,3 @@ void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict
  * ends, or another run goes on; FIELD_MISSING: there are none at all. done as above. */
 int session_check(struct session *s, struct slice checks, check_done_fn done, void *ctx,
 		  struct err *e);
-/* Cancels the run that was begun by hand with this ctx; done follows. False: there is none. */
-bool session_uncheck(struct session *s, const void *ctx);

@@ -114,6 +114,35 @@ static void note_check_result(struct check_run *r, struct slice result)
 		    r->evidence.error.reason, NULL);
 }
 
+/* The span of a turn is a parent only while the turn runs. */
+static void begin_check_span(struct check_run *r)
+{
+	const struct session_turn *t = r->session->turn.current;
+
+	span_begin_for(r->session, &r->span,
+		       r->about.turn && t && t->no == r->about.turn ? t : NULL);
+}
+
+static void end_check_span(struct check_run *r, const struct check_spec *c)
+{
+	const struct check_evidence *v = &r->evidence;
+	struct span_note n;
+
+	if (!span_tell(r->session, &r->span, &n, SPAN_INTERNAL, "check", c->id))
+		return;
+	span_put(&n, "acpd.check.id", c->id);
+	span_put(&n, "acpd.check.kind", check_kind_name(c->kind));
+	span_put_bool(&n, "acpd.check.ok", v->ok);
+	/* A process that a signal ended has no exit code. */
+	if (v->ended && !v->by_signal)
+		span_put_int(&n, "process.exit.code", v->exit_code);
+	span_told(&n,
+		  v->ok		   ? NULL :
+		  *v->error.reason ? v->error.reason :
+				     "check_failed",
+		  v->error.msg);
+}
+
 /* The current one has ended: its result is told, and the next one begins. */
 static void check_ended(struct check_run *r)
 {
@@ -125,7 +154,7 @@ static void check_ended(struct check_run *r)
 	jw_str(&w, "kind", check_kind_name(c->kind));
 	check_evidence_put(r->session, c, &r->evidence, &w);
 	jw_end_obj(&w);
-	check_span_end(r->session, &r->span, c, &r->evidence);
+	end_check_span(r, c);
 	note_check_result(r, buf_slice(&b));
 	if (!r->evidence.ok)
 		tell_elsewhere(r, c);
@@ -177,7 +206,7 @@ static void begin_check(struct check_run *r)
 {
 	const struct check_spec *c = &r->list->v[r->at];
 
-	check_span_begin(r->session, &r->span, r->about.turn);
+	begin_check_span(r);
 	if (!c->job)
 		check_changes_judge(r, c, check_settled);
 	else if (check_changes_known(r) && !r->before.known)
@@ -285,7 +314,7 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 	return 0;
 }
 
-bool session_uncheck(struct session *s, const void *ctx)
+static bool check_cancel_work(struct session *s, const void *ctx)
 {
 	if (!checks_of(s)->run || checks_of(s)->run->ctx != ctx)
 		return false;
@@ -300,11 +329,13 @@ const struct session_part check_part = {
 	.stop = session_checks_abort,
 	.has_job = session_checks_running,
 	.cancelled = session_checks_abort, /* those by hand */
+	.cancel_work = check_cancel_work,
 	.turn_size = sizeof(struct turn_proof),
 	.turn_queued = turn_proof_queued,
 	.turn_numbered = turn_proof_begin,
 	.put_begun = turn_proof_put_begun,
 	.put_end = turn_proof_put_end,
+	.put_span = turn_proof_put_span,
 	.output = turn_proof_note,
 	.turn_hold = turn_proof_run,
 	.turn_stop = turn_proof_stop,

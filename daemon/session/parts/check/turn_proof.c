@@ -95,6 +95,16 @@ static struct slice newest_said(struct slice text)
 }
 
 /* A message is what comes in pieces one after the other. */
+void turn_proof_put_span(const struct session_turn *t, struct span_note *n, enum span_place at)
+{
+	const struct turn_proof *p = proof_of(t);
+
+	if (at == SPAN_CAUSE && p->attempt)
+		span_put_int(n, "acpd.turn.attempt", p->attempt);
+	if (at == SPAN_OUTCOME && p->wanted)
+		span_put(n, "acpd.checks.verdict", check_verdict_name(p->verdict));
+}
+
 void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update)
 {
 	_cleanup_(freep) char *text = NULL;

@@ -59,6 +59,7 @@ void turn_proof_queued(struct session_turn *t, const struct prompt_params *p);
 void turn_proof_begin(const struct session *s, struct session_turn *t);
 void turn_proof_put_begun(const struct session_turn *t, struct jw *w);
 void turn_proof_put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at);
+void turn_proof_put_span(const struct session_turn *t, struct span_note *n, enum span_place at);
 void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update);
 int turn_proof_run(struct session *s, struct session_turn *t);
 void turn_proof_stop(struct session *s, struct session_turn *t, const struct harness_turn_end *end);

@@ -16,7 +16,6 @@
 #include "proc/spaces/spaces.h"
 #include "session/core/session_internal.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/parts/network/session_network.h"
 #include "session/parts/confinement/session_refusals.h"
 
 #include <errno.h>
@@ -24,6 +23,7 @@
 /* For all sessions. */
 struct store_level {
 	struct level_policy policy;
+	struct egress *egress; /* acpd-proxy, borrowed */
 };
 
 static inline struct store_level *store_level_of(const struct session_store *st)
@@ -56,7 +56,7 @@ static const char *why_no_uid(const struct level_facts *f)
 
 static const char *why_no_proxy(const struct level_facts *f)
 {
-	return egress_missing(store_network_of(f->store)->egress);
+	return egress_missing(store_level_of(f->store)->egress);
 }
 
 static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
@@ -158,8 +158,9 @@ static enum confine_level required_level(const struct session_store *st, const s
 	return w->named && w->at_least ? w->level : store_level_of(st)->policy.min;
 }
 
-const char *level_less(const struct session_store *st, const struct level_wish *asked,
-		       const struct level_wish *than)
+/* Returns the field in which asked is less than than; NULL: none. A wish that is not named is the operator's. */
+static const char *level_less(const struct session_store *st, const struct level_wish *asked,
+			      const struct level_wish *than)
 {
 	struct level_wish a = wish_of(st, asked), t = wish_of(st, than);
 
@@ -214,6 +215,27 @@ static int check_setup_level(const struct setup_request *r, struct err *e)
 	buf_putc(&why, '\0');
 	return err_field(e, "_meta.acpd.level", "CONFINEMENT_UNSUPPORTED",
 			 "%s cannot be had here: %s", level_name(whole), why.data);
+}
+
+int session_ceiling_check(const struct session *s, const struct setup_params *p,
+			  const struct session_ceiling *c, struct err *e)
+{
+	return PARTS_FIRST(check_ceiling, s, p, c, e);
+}
+
+static int check_level_ceiling(const struct session *s, const struct setup_params *p,
+			       const struct session_ceiling *c, struct err *e)
+{
+	const struct level_wish *asked = p->level, *more = &c->level;
+	const char *field = asked ? level_less(s->store, asked, &s->setup.level) : NULL;
+
+	if (!field || (more->named && !level_less(s->store, asked, more)))
+		return 0;
+	return err_field(
+		e, field, "LEVEL_NOT_ALLOWED",
+		"%s: this token allows the session no less than it has: level %s, with its "
+		"atLeast and log",
+		field, level_name(session_level(s)));
 }
 
 /* --- what is told --------------------------------------------------------------------------------------------- */
@@ -291,6 +313,13 @@ static void configure_level(struct session_store *st, const struct store_config 
 	store_level_of(st)->policy = cfg->level;
 }
 
+static int open_level(struct session_store *st, const struct store_config *cfg,
+		      struct err *e _unused_)
+{
+	store_level_of(st)->egress = cfg->egress;
+	return 0;
+}
+
 /* They have no session whose view and network they could share. */
 struct proc_bounds store_bounds(const struct session_store *st)
 {
@@ -321,6 +350,8 @@ const struct session_part level_part = {
 	.shut = session_spaces_close,
 	.store_size = sizeof(struct store_level),
 	.store_configure = configure_level,
+	.store_open = open_level,
 	.put_bounds = put_level_bounds,
 	.check_setup = check_setup_level,
+	.check_ceiling = check_level_ceiling,
 };

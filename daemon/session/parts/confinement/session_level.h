@@ -26,9 +26,6 @@ enum confine_level session_level(const struct session *s);
 bool session_level_logs(const struct session *s);
 /* And for what runs for no session. */
 enum confine_level store_level(const struct session_store *st);
-/* The field in which asked is less than than; NULL: in none. A wish that is not named is the operator's. */
-const char *level_less(const struct session_store *st, const struct level_wish *asked,
-		       const struct level_wish *than);
 /* What a child of that level is given, as far as this machine can; NULL: nothing. flags: enum confine_flag. */
 const struct confinement *level_confinement(enum confine_level level, unsigned flags);
 /* That of a session with setup have (NULL: none yet) that is given p. */
@@ -36,7 +33,7 @@ enum confine_level level_for(const struct session_store *st, const struct setup 
 			     const struct setup_params *p);
 
 /*
- * session_ceiling.c: what a client may ask of a session whose token is limited to it: at most what the session has, or what
+ * What a client may ask of a session whose token is limited to it: at most what the session has, or what
  * the token says beyond that. Members that the token does not name: nothing beyond what the session has.
  */
 struct session_ceiling {

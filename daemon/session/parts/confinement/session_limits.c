@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/core/session_internal.h"
+#include "session/parts/confinement/session_level.h"
 #include "session/parts/session_parts.h"
 #include "proc/cgroup/group_limits.h"
 
@@ -34,7 +35,7 @@ static uint64_t limit_within(uint64_t asked, uint64_t max)
 }
 
 /* A daemon that was started anew may allow less than what the session was given once. */
-struct group_limits session_limits_of(const struct session *s)
+static struct group_limits session_limits_of(const struct session *s)
 {
 	const struct group_limits *max = &store_limits_of(s->store)->max, *asked = &s->setup.limits;
 
@@ -59,6 +60,33 @@ static int check_setup_limits(const struct setup_request *r, struct err *e)
 
 	return ret == 0 ? check_limit_max(asked->pids, max->pids, "_meta.acpd.limits.pids", e) :
 			  ret;
+}
+
+static int ceiling_check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *field,
+			       struct err *e)
+{
+	return asked <= MAX(has, more) ? 0 :
+					 err_field(e, field, "FIELD_OUT_OF_RANGE",
+						   "%s: this token allows the session at most %llu",
+						   field, (unsigned long long)MAX(has, more));
+}
+
+static int check_limits_ceiling(const struct session *s, const struct setup_params *p,
+				const struct session_ceiling *c, struct err *e)
+{
+	const struct group_limits has = session_limits_of(s), *asked = &p->limits,
+				  *more = &c->limits;
+	int r = ceiling_check_limit(asked->memory, has.memory, more->memory,
+				    "_meta.acpd.limits.memoryBytes", e);
+
+	if (r == 0)
+		r = ceiling_check_limit(asked->pids, has.pids, more->pids, "_meta.acpd.limits.pids",
+					e);
+	if (r == 0)
+		r = ceiling_check_limit(asked->cpu_weight,
+					has.cpu_weight ? has.cpu_weight : CPU_WEIGHT_EVEN,
+					more->cpu_weight, "_meta.acpd.limits.cpuWeight", e);
+	return r;
 }
 
 struct proc_group *session_limits_group(struct session *s)
@@ -211,5 +239,6 @@ const struct session_part limits_part = {
 	.put_bounds = put_limits_bounds,
 	.explain_exit = explain_oom_exit,
 	.check_setup = check_setup_limits,
+	.check_ceiling = check_limits_ceiling,
 	.watch = note_oom_kills,
 };

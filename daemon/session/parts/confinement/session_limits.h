@@ -11,7 +11,5 @@
 #include "session/core/harness/setup.h"
 #include "session/core/session.h"
 
-/* What holds for it: what it was given, within what the operator allows. */
-struct group_limits session_limits_of(const struct session *s);
 /* The session's group, made when first asked for. */
 struct proc_group *session_limits_group(struct session *s);

@@ -18,7 +18,6 @@
 #include "session/parts/confinement/session_level.h"
 #include "session/core/session_internal.h"
 #include "session/core/session_paths.h"
-#include "session/parts/draft/draft_internal.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
@@ -46,18 +45,10 @@ static void add_harness(struct fsview *v, const struct harness_def *def)
 /* With a draft, what stands for it: the real tree is not written. */
 static int add_cwd(struct fsview *v, const struct session *s, struct err *e)
 {
-	_cleanup_(freep) char *tree = NULL;
-
-	switch (draft_of(s)->how) {
-	case DRAFT_OFF:
-		return fsview_add(v, FSVIEW_WRITABLE, s->cwd, e);
-	case DRAFT_COPY: /* is in its home */
-		return fsview_add(v, FSVIEW_SHOWN, s->cwd, e);
-	case DRAFT_OVERLAY:
-		break;
-	}
-	tree = session_tree(s);
-	return fsview_over(v, s->cwd, tree, e);
+	if (s->overlay)
+		return fsview_over(v, s->cwd, s->overlay, e);
+	/* Programs work somewhere else, in the session's home. */
+	return fsview_add(v, s->workdir ? FSVIEW_SHOWN : FSVIEW_WRITABLE, s->cwd, e);
 }
 
 static int add_workspace(struct fsview *v, const struct session *s, struct err *e)
@@ -129,12 +120,12 @@ static enum spaces_kind spaces_kind_of(const struct session *s)
 {
 	if (session_level(s) == LEVEL_STRICT && !spaces_missing())
 		return SPACES_ALL;
-	return draft_of(s)->how == DRAFT_OVERLAY || shuts_devices(s) ? SPACES_MOUNTS : SPACES_NONE;
+	return s->overlay || shuts_devices(s) ? SPACES_MOUNTS : SPACES_NONE;
 }
 
 static struct spaces *make_mounts(struct session *s, struct fsview *v, struct err *e)
 {
-	if (draft_of(s)->how == DRAFT_OVERLAY && add_cwd(v, s, e) < 0)
+	if (s->overlay && add_cwd(v, s, e) < 0)
 		return NULL;
 	if (shuts_devices(s))
 		shut_devices_add(v);
@@ -162,15 +153,15 @@ static int renew_spaces(struct session *s, enum spaces_kind kind, struct err *e)
 
 static char *describe_spaces(const struct session *s, enum spaces_kind kind)
 {
-	return xprintf("%d %d %d %llu %s %s", kind, shuts_devices(s), draft_of(s)->how,
-		       (unsigned long long)draft_of(s)->generation, s->cwd,
+	return xprintf("%d %d %d %s %s %s", kind, shuts_devices(s), s->workdir != NULL,
+		       s->overlay ? s->overlay : "", s->cwd,
 		       s->setup.additional_dirs ? s->setup.additional_dirs : "");
 }
 
 int session_spaces_open(struct session *s, struct err *e)
 {
 	enum spaces_kind kind = spaces_kind_of(s);
-	_cleanup_(freep) char *now = NULL, *tree = NULL;
+	_cleanup_(freep) char *now = NULL;
 	int r;
 
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
@@ -179,7 +170,7 @@ int session_spaces_open(struct session *s, struct err *e)
 		session_spaces_close(s);
 		return 0;
 	}
-	r = session_tree_open(s, &tree, e);
+	r = session_tree_open(s, e);
 	if (r < 0)
 		return r;
 	now = describe_spaces(s, kind);

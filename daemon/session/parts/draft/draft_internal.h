@@ -24,7 +24,7 @@ enum draft_how { DRAFT_OFF, DRAFT_OVERLAY, DRAFT_COPY };
 struct session_draft {
 	enum draft_how how;
 	char *missing;	     /* why a copy is no overlay; NULL */
-	char *copy;	     /* where one is; NULL */
+	char *tree;	     /* the copy, or where the overlay is mounted; NULL: off */
 	bool wanted;	     /* a new session is to begin with one */
 	bool mounted;	     /* an overlay is */
 	uint64_t generation; /* of that */
@@ -69,12 +69,10 @@ bool session_draft_busy(const struct session *s);
 /* Those who wait get SESSION_CLOSING. What works is ended by inspections_abort. */
 void session_draft_abort(struct session *s);
 /* Ends what was asked with ctx, with CANCELLED; an apply is undone, unless it is done. False: there is none. */
-bool session_draft_cancel(struct session *s, const void *ctx);
+bool draft_cancel_work(struct session *s, const void *ctx);
 
 /* --- draft_view.c: where it is */
 
-/* As session_tree_open, of one that is mounted if it has to be. */
-char *session_tree(const struct session *s);
 char *draft_base_file(const struct session *s);
 char *draft_copy_path(const struct session *s);
 /* Mounts the overlay, unless it is: of this generation. -errno with e: why it cannot be had. */
@@ -88,6 +86,8 @@ void draft_remove(struct session *s);
 int draft_make_dir(const struct session *s);
 /* Sets what there is, and what belongs to it. */
 void draft_set(struct session *s, enum draft_how how, const char *missing);
+/* Mounts an overlay that is not, for those who only read (open_tree). */
+int draft_open_tree(struct session *s, struct err *e);
 /* Mounts that an earlier daemon left are taken away: they make directories busy that are to be removed. */
 int draft_store_open(struct session_store *st, const struct store_config *cfg, struct err *e);
 

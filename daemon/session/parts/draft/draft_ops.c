@@ -26,7 +26,7 @@
 void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
 {
 	struct session *s = op->s;
-	_cleanup_(freep) char *base = draft_base_file(s), *tree = session_tree(s);
+	_cleanup_(freep) char *base = draft_base_file(s);
 
 	jw_obj(w, NULL);
 	jw_str(w, "root", s->cwd);
@@ -34,7 +34,7 @@ void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
 	session_put_owner(w, s);
 	if (!view)
 		return;
-	jw_str(w, "view", tree);
+	jw_str(w, "view", session_tree(s));
 	jw_bool(w, "overlay", draft_of(s)->how == DRAFT_OVERLAY);
 }
 
@@ -306,7 +306,9 @@ static void applied(struct draft_op *op, uint64_t changes)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b), answer = JW(&op->answer);
 
-	draft_unmount(s); /* the next generation is another one */
+	/* The next generation is another mount: namespaces that were made during the apply have the old one. */
+	session_spaces_close(s);
+	draft_unmount(s);
 	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	jw_object(&w, NULL, JW_STR("patchDigest", op->digest), JW_UINT("applied", changes));
 	note_draft_event(s, "draft_applied", buf_slice(&b));

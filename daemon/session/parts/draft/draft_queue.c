@@ -237,7 +237,7 @@ static void stop_run(struct draft_op *op)
 		helper_job_kill(op->run.helper);
 }
 
-bool session_draft_cancel(struct session *s, const void *ctx)
+bool draft_cancel_work(struct session *s, const void *ctx)
 {
 	struct err e;
 

@@ -81,7 +81,7 @@ static void create_draft(struct session *s)
 static void free_draft(struct session *s)
 {
 	loop_timer_cancel(&draft_of(s)->timer);
-	free_each(draft_of(s)->missing, draft_of(s)->copy);
+	free_each(draft_of(s)->missing, draft_of(s)->tree);
 }
 
 static void begin_draft(struct session *s, const struct session_params *p)
@@ -99,12 +99,14 @@ const struct session_part draft_part = {
 	.size = sizeof(struct session_draft),
 	.create = create_draft,
 	.put_status = session_put_draft,
+	.open_tree = draft_open_tree,
 	.shut = draft_unmount,
 	.free = free_draft,
 	.store_size = sizeof(struct store_draft),
 	.store_configure = configure_drafts,
 	.store_open = draft_store_open,
 	.begin = begin_draft,
+	.cancel_work = draft_cancel_work,
 	.launch_first = draft_launch_first,
 	.check_open = check_draft_off,
 	.check_touch = refuse_draft,

@@ -79,19 +79,18 @@ char *draft_copy_path(const struct session *s)
 
 void draft_set(struct session *s, enum draft_how how, const char *missing)
 {
-	_cleanup_(freep) char *copy = how == DRAFT_COPY ? draft_copy_path(s) : NULL;
+	struct session_draft *d = draft_of(s);
 
-	draft_of(s)->how = how;
-	xstrset(&draft_of(s)->copy, copy);
-	s->workdir = draft_of(s)->copy; /* borrowed; NULL: cwd */
+	d->how = how;
+	free(d->tree);
+	d->tree = how == DRAFT_COPY    ? draft_copy_path(s) :
+		  how == DRAFT_OVERLAY ? draft_view_path(s) :
+					 NULL;
+	s->workdir = how == DRAFT_COPY ? d->tree : NULL;
+	s->overlay = how == DRAFT_OVERLAY ? d->tree : NULL;
 	/* It may be the text that is here already. */
-	if (missing != draft_of(s)->missing)
-		xstrset(&draft_of(s)->missing, missing);
-}
-
-char *session_tree(const struct session *s)
-{
-	return draft_of(s)->how == DRAFT_OVERLAY ? draft_view_path(s) : xstrdup(session_workdir(s));
+	if (missing != d->missing)
+		xstrset(&d->missing, missing);
 }
 
 /* --- the generation ------------------------------------------------------------------------------------------- */
@@ -279,20 +278,17 @@ int draft_store_open(struct session_store *st, const struct store_config *cfg _u
 
 /* --- for those who only read --------------------------------------------------------------------------------- */
 
-int session_tree_open(struct session *s, char **ret, struct err *e)
+int draft_open_tree(struct session *s, struct err *e)
 {
 	struct err why;
 
+	if (draft_of(s)->how != DRAFT_OVERLAY || draft_of(s)->mounted)
+		return 0;
 	/* Another job may be changing the base, and with it the generation, whose layer a mount keeps and no other. */
-	*ret = NULL;
-	if (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted) {
-		if (workspaces_claimed(&s->store->workspaces, s->cwd))
-			return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
-				       "another job works on the session's workspace");
-		if (draft_mount(s, draft_head_read(s).generation, &why) < 0)
-			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s",
-				       why.msg);
-	}
-	*ret = session_tree(s);
+	if (workspaces_claimed(&s->store->workspaces, s->cwd))
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "another job works on the session's workspace");
+	if (draft_mount(s, draft_head_read(s).generation, &why) < 0)
+		return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why.msg);
 	return 0;
 }

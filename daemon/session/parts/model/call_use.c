@@ -77,7 +77,7 @@ static void read_use(const struct provider_call *c, struct metered *ret)
 	call_meter_read(c->use.meter, ret);
 	put_price(c, ret);
 	ret->usage.model = ret->usage.model ? ret->usage.model : c->use.model;
-	ret->error.provider = usage_provider_name(c->session, NULL);
+	ret->error.provider = session_provider_name(c->session, NULL);
 }
 
 static void call_count_usage(struct provider_call *c, struct session_turn *t,

@@ -161,6 +161,24 @@ static int session_network_check(const struct session_store *st, const struct se
 	return r;
 }
 
+static int check_network_ceiling(const struct session *s, const struct setup_params *p,
+				 const struct session_ceiling *c, struct err *e)
+{
+	struct egress_rules *rules = NULL;
+	bool ok;
+
+	if (!p->network.n)
+		return 0;
+	if (egress_rules_parse(p->network, "_meta.acpd.network", &rules, e) < 0)
+		return -EINVAL;
+	ok = egress_rules_within(rules, session_rules(s)) ||
+	     (c->network && egress_rules_within(rules, c->network));
+	egress_rules_free(rules);
+	return ok ? 0 :
+		    err_field(e, "_meta.acpd.network", "LEVEL_NOT_ALLOWED",
+			      "this token allows the session no wider network than it has");
+}
+
 /* --- the wall of nftables --------------------------------------------------------------------------------------- */
 
 /* The wall stands, or cannot be made: the harness that waits for it goes on, or does not come. */
@@ -440,4 +458,5 @@ const struct session_part network_part = {
 	.put_request = put_network_request,
 	.put_env = session_network_env,
 	.check_setup = network_check_setup,
+	.check_ceiling = check_network_ceiling,
 };

@@ -14,7 +14,6 @@
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
 #include "session/parts/approval/approval_internal.h"
-#include "session/parts/draft/draft_internal.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
@@ -121,13 +120,12 @@ static void question_judge(const struct session *s, const struct harness_ask *in
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 	_cleanup_(mcp_policy_freep) struct mcp_policy *mcp = session_rules_mcp(s);
 	struct rule_call before = call_before(s, in->params);
-	_cleanup_(freep) char *tree = session_tree(s);
 	struct rule_sources from = { .policy = p,
 				     .mcp = mcp,
 				     .own = &rules_of(s)->own,
 				     .cwd = session_workdir(s),
-				     .tree = draft_of(s)->how == DRAFT_OVERLAY ? tree : NULL,
-				     .real = draft_of(s)->how == DRAFT_COPY ? s->cwd : NULL,
+				     .tree = s->overlay,
+				     .real = s->workdir ? s->cwd : NULL,
 				     .wide = in->wide };
 	struct rule_request r;
 

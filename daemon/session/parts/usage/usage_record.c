@@ -15,30 +15,9 @@
 #include "usage/compat.h"
 #include "model/call_meter.h"
 #include "session/core/session_part.h"
-#include "session/parts/trace/session_trace.h"
 #include "session/parts/usage/usage_record.h"
 
 #include <errno.h>
-
-/* OpenTelemetry's gen_ai.provider.name for the API a session was pointed to. */
-static const struct {
-	const char *api, *name;
-} providers[] = {
-	{ "openai-responses", "openai" },
-	{ "openai-chat", "openai" },
-	{ "anthropic", "anthropic" },
-	{ "google", "gcp.gemini" },
-};
-
-const char *usage_provider_name(const struct session *s, const char *reported)
-{
-	const char *api = s->setup.gateway.api;
-
-	for (size_t i = 0; api && i < ARRAY_SIZE(providers); i++)
-		if (strcmp(providers[i].api, api) == 0)
-			return providers[i].name;
-	return reported;
-}
 
 static void put_time(struct jw *w, const char *key, uint64_t ms)
 {
@@ -79,7 +58,7 @@ static void usage_put_model(struct jw *w, const struct session *s, const char *u
 	       used		? used :
 	       s->harness.model ? s->harness.model :
 				  s->setup.gateway.model);
-	jw_str(w, "provider", usage_provider_name(s, provider));
+	jw_str(w, "provider", session_provider_name(s, provider));
 }
 
 /* Only of a trace that the client named: the daemon's own is in the exported spans. */

@@ -17,5 +17,5 @@ struct call_report {
 
 /* t: its turn, or NULL: it counts in the session's totals alone. */
 void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r);
-/* As records name the session's provider; reported where its API says nothing. */
-const char *usage_provider_name(const struct session *s, const char *reported);
+/* call_span.c: a call that passed has ended just now. t: its turn, or NULL. */
+void model_call_span(struct session *s, const struct session_turn *t, const struct call_report *r);

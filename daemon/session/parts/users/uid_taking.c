@@ -9,12 +9,11 @@
 #include "session/parts/users/uid_lending.h"
 
 #include "base/limits_parts.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +27,9 @@ static bool at_rest(const struct session *s)
 {
 	return s->state == SESSION_CLOSED && !s->stored.remove && !s->stored.kept_uid &&
 	       !s->harness.copying && !s->harness.proc && list_empty(&s->harness.open_waiters) &&
-	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) && !provision_busy(s) &&
-	       !inspections_running(s) && list_empty(&workspace_of(s)->diffs) &&
-	       list_empty(&draft_of(s)->ops) && !workspaces_claimed(&s->store->workspaces, s->cwd);
+	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) &&
+	       !PARTS_FIRST(has_job, s) && !PARTS_FIRST(holds_harness, s) &&
+	       !workspaces_claimed(&s->store->workspaces, s->cwd);
 }
 
 struct uid_choice {
@@ -240,8 +239,9 @@ static int park(struct uid_lending *l, struct parked_group *g, struct err *e)
 {
 	int r;
 
+	/* A draft that a client has read since the close is mounted. */
 	for (size_t i = 0; i < g->nholders; i++)
-		draft_unmount(store_find(l->st, g->holders[i]));
+		PARTS_CALL(shut, store_find(l->st, g->holders[i]));
 	r = parked_write(store_users_of(l->st)->parked, g, true, e);
 	if (r < 0)
 		return r;

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "session/parts/workspace/artifact_store.h"
-#include "session/parts/draft/draft_internal.h"
 #include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
@@ -71,11 +70,11 @@ static void put_query(struct jw *w, const struct change_query *q)
 
 static void snapshot_put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
-	_cleanup_(freep) char *dir = baseline_dir(s), *tree = session_tree(s);
+	_cleanup_(freep) char *dir = baseline_dir(s);
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "root", tree);
+	jw_str(&w, "root", session_tree(s));
 	jw_str(&w, "dir", dir);
 	if (k->kind != SNAPSHOT_FOLD)
 		jw_uint(&w, records(k) ? "turn" : "since", k->turn);

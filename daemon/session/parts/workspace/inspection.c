@@ -11,8 +11,6 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "session/parts/confinement/session_limits.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/users/session_uids.h"
 
 #include <errno.h>
 
@@ -38,7 +36,7 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
 		     struct err *e)
 {
-	if (session_files_need(s, e) < 0)
+	if (PARTS_FIRST(check_files, s, e) < 0)
 		return -EAGAIN;
 	k->session = s;
 	k->ended = ended;
@@ -87,11 +85,10 @@ static bool cancel_among(struct list *runs, const void *ctx)
 	return false;
 }
 
-bool session_cancel_work(struct session *s, const void *ctx)
+bool workspace_cancel(struct session *s, const void *ctx)
 {
 	return cancel_among(&workspace_of(s)->inspections, ctx) ||
-	       cancel_among(&workspace_of(s)->diffs, ctx) || session_draft_cancel(s, ctx) ||
-	       provision_cancel(s, ctx);
+	       cancel_among(&workspace_of(s)->diffs, ctx) || provision_cancel(s, ctx);
 }
 
 /* Once, however often the same is exported. */

@@ -99,12 +99,23 @@ void provision_answer(struct session *s)
 		provisioning_answer(workspace_of(s)->provisioning, NULL);
 }
 
+/* e NULL: everything was written. */
+static void end_provision_span(struct provisioning *f, const struct err *e)
+{
+	struct span_note n;
+
+	if (!span_tell(f->session, &f->span, &n, SPAN_INTERNAL, "materialize", NULL))
+		return;
+	span_put_bool(&n, "acpd.workspace.written", !e);
+	span_told(&n, e ? e->reason : NULL, e ? e->msg : NULL);
+}
+
 /* A new session's harness starts while its baseline is taken: harness_opened waits for both. */
 static void provisioning_finish(struct provisioning *f, const struct err *e, struct slice refusal)
 {
 	struct session *s = f->session;
 
-	materialize_span_end(s, &f->span, e);
+	end_provision_span(f, e);
 	xstrset(&workspace_of(s)->refusal, NULL);
 	if (e && refusal.n)
 		workspace_of(s)->refusal = xstrndup(refusal.p, refusal.n);

@@ -70,6 +70,8 @@ void inspection_done(struct inspection *k);
 bool inspections_running(const struct session *s);
 /* session_advance is called when each of them has ended. */
 void inspections_abort(struct session *s);
+/* What was asked for with ctx: an inspection, one that waits, or a provisioning (the hook cancel_work). */
+bool workspace_cancel(struct session *s, const void *ctx);
 /* Fills in what the client that cancelled its request is answered, and returns it. */
 const struct err *inspection_cancelled(struct err *e);
 

@@ -153,6 +153,7 @@ const struct session_part workspace_part = {
 	.create = create_workspace,
 	.free = free_workspace,
 	.stop = stop_workspace,
+	.cancel_work = workspace_cancel,
 	.begin = provision_setup,
 	.place = provision_cwd,
 	.unmake = provision_unmake,
