@@ -306,6 +306,25 @@ test('the manual names every option of every command', async () => {
   }
 });
 
+const SHORT = { p: 'prompt', o: 'output' };
+
+// serve and doctor, with some 80 options, have "option ..." there.
+test('the synopsis of the manual has exactly the options of each command', async () => {
+  const manual = fs.readFileSync(path.join(ROOT, 'daemon/acpd.1'), 'utf8');
+  const synopsis = manual.slice(manual.indexOf('.Sh SYNOPSIS'), manual.indexOf('.Sh DESCRIPTION'));
+  const blocks = new Map(synopsis.split(/^\.Nm\n/m).flatMap((block) => {
+    const [, command] = /^\.Cm (.+)$/m.exec(block) ?? [];
+
+    return command ? [[command, block]] : [];
+  }));
+
+  for (const command of [...COMMANDS, 'archive extract', 'skills validate', 'mcp'].filter((name) => !['serve', 'doctor'].includes(name))) {
+    const named = [...blocks.get(command).matchAll(/Fl (?:Fl ([a-z0-9-]+)|([a-z])\b)/g)].map(([, long, short]) => long ?? SHORT[short]);
+
+    assert.deepEqual(named.toSorted(), (await optionsOf(command)).map(({ name }) => name).filter((name) => name !== 'help').toSorted(), command);
+  }
+});
+
 test('acpd sessions lists what there is, as text and as JSON', async () => {
   const c = await d.client();
   const made = [];
