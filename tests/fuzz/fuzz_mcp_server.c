@@ -63,7 +63,7 @@ static int on_send(void *wire _unused_, const struct upstream_rpc_out *out)
 	return 0;
 }
 
-static void on_refused(void *owner _unused_, const struct err *why)
+static void on_refused(struct upstream *u _unused_, const struct err *why)
 {
 	check_err(why);
 	upstream_end(&up, why);
@@ -177,7 +177,8 @@ static void check_events(struct slice text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
+	static const struct upstream_transport transport = { .refused = on_refused,
+							     .free = on_free };
 	static const struct mcp_server_events events = { 0 };
 	const struct err end = { .reason = "SERVER_GONE", .msg = "over" };
 	struct slice rest = { (const char *)data, size }, line;
@@ -187,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	up = (struct upstream){ .loop = loop_new(),
 				.name = "fuzz",
 				.events = &events,
-				.owner_ops = &owner_ops,
+				.transport = &transport,
 				.start_ms = 60000,
 				.rpc = { .send = on_send } };
 	upstream_init(&up);

@@ -68,9 +68,9 @@ static int on_send(void *wire, const struct upstream_rpc_out *out)
 	return 0;
 }
 
-static void on_refused(void *owner, const struct err *why)
+static void on_refused(struct upstream *u, const struct err *why)
 {
-	assert_null(owner);
+	assert_ptr_equal(u, ups);
 	ups_refused = *why;
 	upstream_end(ups, why);
 }
@@ -79,7 +79,7 @@ static void on_free(struct upstream *u _unused_)
 {
 }
 
-static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
+static const struct upstream_transport transport = { .refused = on_refused, .free = on_free };
 
 static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused_)
 {
@@ -95,7 +95,7 @@ int ups_setup(void **state _unused_)
 	*ups = (struct upstream){ .loop = ups_loop,
 				  .name = "fake",
 				  .events = &events,
-				  .owner_ops = &owner_ops,
+				  .transport = &transport,
 				  .start_ms = 5000,
 				  .rpc = { .send = on_send } };
 	upstream_init(ups);

@@ -15,13 +15,12 @@
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "tools/hosted/hosted_check.h"
-#include "tools/hosted/hosted_transport.h"
 
 #include <errno.h>
 
 struct hosted_server {
 	struct hosted_server_config config;
-	struct hosted_transport transport;
+	struct upstream *server; /* NULL: not made */
 	enum hosted_state state;
 	bool stopping;
 	uint64_t since_ms;	 /* unix: of this state */
@@ -140,7 +139,7 @@ static void hosted_server_give_up(struct hosted_server *s)
 {
 	/* FAILED first: hosted_server_on_wanted then refuses callers that retry from their error. */
 	hosted_server_set_state(s, HOSTED_FAILED);
-	hosted_transport_stop(&s->transport); /* calls that waited for the next start */
+	mcp_server_stop(s->server); /* calls that waited for the next start */
 	if (s->config.entry->transport == MCPFILE_HTTP)
 		loop_timer_set(s->config.loop, &s->timer, HOSTED_BACKOFF_MAX_MS, on_backoff_over,
 			       s);
@@ -177,7 +176,7 @@ static void hosted_server_begin(void *ctx)
 	struct err e = { 0 };
 
 	hosted_server_set_state(s, HOSTED_STARTING);
-	if (hosted_transport_start(&s->transport, &e) < 0)
+	if (mcp_server_start(s->server, &e) < 0)
 		fallen(s, &e);
 }
 
@@ -204,7 +203,7 @@ static void hosted_server_on_down(void *ctx, const struct err *why)
 /* It has failed, and was tried again just now. */
 static bool is_given_up(const struct hosted_server *s)
 {
-	return s->state == HOSTED_FAILED && hosted_transport_made(&s->transport) &&
+	return s->state == HOSTED_FAILED && s->server &&
 	       clock_mono_ms() - s->entered_ms < HOSTED_RETRY_MS;
 }
 
@@ -241,11 +240,11 @@ static const struct mcp_server_events events = { on_up, hosted_server_on_down,
 /* What is missing now may be there the next time. */
 static int hosted_server_make(struct hosted_server *s, struct err *e)
 {
-	int r = hosted_transport_make(&s->transport, &s->config, &events, s, e);
-
-	if (r < 0)
-		return r;
-	s->check.backend = hosted_transport_backend(&s->transport);
+	if (!s->server)
+		s->server = hosted_transport_new(&s->config, &events, s, e);
+	if (!s->server)
+		return -ENOENT;
+	s->check.backend = mcp_server_backend(s->server);
 	/* It failed when it was made, not in running, so now it may start. */
 	if (s->state == HOSTED_FAILED && !s->tries)
 		hosted_server_set_state(s, HOSTED_STOPPED);
@@ -285,7 +284,7 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 		return NULL;
 	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
-	hosted_transport_done(&s->transport);
+	mcp_server_free(s->server);
 	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
 	free_each((void *)(uintptr_t)s->config.cwd, (void *)(uintptr_t)s->config.mark,
 		  (void *)(uintptr_t)s->config.session);
@@ -336,13 +335,13 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	/* Only a timer was left, and it is cancelled: no end of a process sets the state any more. */
 	if (s->state == HOSTED_BACKOFF)
 		hosted_server_set_state(s, HOSTED_STOPPED);
-	hosted_transport_stop(&s->transport);
+	mcp_server_stop(s->server);
 }
 
 void hosted_server_kill(struct hosted_server *s)
 {
 	if (!hosted_server_down(s))
-		hosted_transport_kill(&s->transport);
+		mcp_server_kill(s->server);
 }
 
 static struct mcp_backend *hosted_server_refuse(const struct hosted_server *s,
@@ -416,7 +415,7 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 
 void hosted_server_put(const struct hosted_server *s, struct jw *w)
 {
-	pid_t pid = hosted_transport_pid(&s->transport);
+	pid_t pid = mcp_server_pid(s->server);
 	char at[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);

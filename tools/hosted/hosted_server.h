@@ -21,6 +21,7 @@
 #include "session/core/redact/secrets.h"
 #include "tools/hosted/mcpfile.h"
 #include "tools/mcp/backend.h"
+#include "tools/upstream/upstream_server.h"
 
 enum hosted_state {
 	HOSTED_STOPPED,
@@ -71,3 +72,9 @@ unsigned hosted_server_restarts(const struct hosted_server *s);
 
 struct jw;
 void hosted_server_put(const struct hosted_server *s, struct jw *w);
+
+/* hosted_transport.c, for hosted_server.c: a child of ours or HTTP. NULL with e: something that it needs is missing, or
+ * it may not be reached. */
+struct upstream *hosted_transport_new(const struct hosted_server_config *config,
+				      const struct mcp_server_events *events, void *ctx,
+				      struct err *e);

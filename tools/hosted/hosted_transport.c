@@ -1,17 +1,18 @@
 /*
- * hosted_transport.c - creates the transport of a hosted server, stdio or HTTP, and forwards start,
- * stop and kill.
+ * hosted_transport.c - creates the transport of a hosted server, stdio or HTTP.
  *
  * The source of an entry decides which hosts it can reach. The configuration is the operator's. A
  * project file is written by the user of the session. Its servers are called from sockets of that
  * user, and http only on the loopback. A session with a network namespace gets no HTTP server,
  * because the daemon is outside of it.
  */
-#include "tools/hosted/hosted_transport.h"
+#include "tools/hosted/hosted_server.h"
+
 #include "base/os/file.h"
 #include "base/strv.h"
 #include "proc/table/process_tree.h"
 #include "session/core/session_paths.h"
+#include "tools/upstream/http/upstream_http.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,22 +97,21 @@ static void hosted_command_done(struct hosted_command *c)
 
 /* --- both kinds ------------------------------------------------------------------------------------------ */
 
-static int make_stdio(struct hosted_transport *w, const struct hosted_server_config *c,
-		      const struct mcp_server_events *events, void *ctx, struct err *e)
+static struct upstream *make_stdio(const struct hosted_server_config *c,
+				   const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	_cleanup_(hosted_command_done) struct hosted_command cmd = { 0 };
 
 	if (hosted_command_build(c, &cmd, e) < 0)
-		return -ENOENT;
-	w->stdio = mcp_stdio_new(c->loop, c->procs,
-				 &(struct mcp_stdio_config){ .name = c->entry->name,
-							     .argv = cmd.argv,
-							     .env = cmd.env,
-							     .cwd = cmd.cwd,
-							     .session = c->mark,
-							     .bounds = c->bounds },
-				 events, ctx);
-	return 0;
+		return NULL;
+	return mcp_stdio_new(c->loop, c->procs,
+			     &(struct mcp_stdio_config){ .name = c->entry->name,
+							 .argv = cmd.argv,
+							 .env = cmd.env,
+							 .cwd = cmd.cwd,
+							 .session = c->mark,
+							 .bounds = c->bounds },
+			     events, ctx);
 }
 
 /* A project's file is written by the user who works there, and its connections are made as that user. The operator's
@@ -124,77 +124,37 @@ static struct socket_user own_hand(const struct hosted_server_config *c)
 
 /* A server of a project's file may not be reached over the daemon's network: that may reach more than the writer of the
  * file can. */
-static int make_http(struct hosted_transport *w, const struct hosted_server_config *c,
-		     const struct mcp_server_events *events, void *ctx, struct err *e)
+static struct upstream *make_http(const struct hosted_server_config *c,
+				  const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	const struct mcpfile_pairs *p = &c->entry->headers;
+	struct upstream *u;
 	char **headers;
 
-	if (c->bounds.netns) /* it would be reached from where the daemon is */
-		return err_set(e, -ENETUNREACH, RPC_INVALID_PARAMS, "MCP_SERVER_UNREACHABLE",
-			       "the session has no network");
+	if (c->bounds.netns) { /* it would be reached from where the daemon is */
+		err_set(e, -ENETUNREACH, RPC_INVALID_PARAMS, "MCP_SERVER_UNREACHABLE",
+			"the session has no network");
+		return NULL;
+	}
 	headers = xalloc((p->n + 1) * sizeof(*headers));
 	for (size_t i = 0; i < p->n; i++)
 		headers[i] = xprintf("%s: %s", p->at[i].name, p->at[i].value);
-	w->http = mcp_remote_new(c->loop,
-				 &(struct mcp_remote_config){ .name = c->entry->name,
-							      .url = c->entry->url,
-							      .headers = headers,
-							      .local_only = c->session != NULL,
-							      .fetcher = c->fetcher,
-							      .as = own_hand(c) },
-				 events, ctx, e);
+	u = mcp_remote_new(c->loop,
+			   &(struct mcp_remote_config){ .name = c->entry->name,
+							.url = c->entry->url,
+							.headers = headers,
+							.local_only = c->session != NULL,
+							.fetcher = c->fetcher,
+							.as = own_hand(c) },
+			   events, ctx, e);
 	harness_plan_free_environ(headers);
-	return w->http ? 0 : -EINVAL;
+	return u;
 }
 
-int hosted_transport_make(struct hosted_transport *w, const struct hosted_server_config *config,
-			  const struct mcp_server_events *events, void *ctx, struct err *e)
+struct upstream *hosted_transport_new(const struct hosted_server_config *config,
+				      const struct mcp_server_events *events, void *ctx,
+				      struct err *e)
 {
-	if (hosted_transport_made(w))
-		return 0;
-	return config->entry->transport == MCPFILE_HTTP ? make_http(w, config, events, ctx, e) :
-							  make_stdio(w, config, events, ctx, e);
-}
-
-bool hosted_transport_made(const struct hosted_transport *w)
-{
-	return w->stdio || w->http;
-}
-
-void hosted_transport_done(struct hosted_transport *w)
-{
-	w->stdio = mcp_stdio_free(w->stdio);
-	w->http = mcp_remote_free(w->http);
-}
-
-struct mcp_backend *hosted_transport_backend(const struct hosted_transport *w)
-{
-	return w->http ? mcp_remote_backend(w->http) : mcp_stdio_backend(w->stdio);
-}
-
-int hosted_transport_start(const struct hosted_transport *w, struct err *e)
-{
-	return w->http ? mcp_remote_start(w->http, e) : mcp_stdio_start(w->stdio, e);
-}
-
-void hosted_transport_stop(const struct hosted_transport *w)
-{
-	if (w->http)
-		mcp_remote_stop(w->http);
-	else if (w->stdio)
-		mcp_stdio_stop(w->stdio);
-}
-
-void hosted_transport_kill(const struct hosted_transport *w)
-{
-	if (w->stdio)
-		mcp_stdio_kill(w->stdio);
-	else
-		hosted_transport_stop(w);
-}
-
-pid_t hosted_transport_pid(const struct hosted_transport *w)
-{
-	return w->stdio ? mcp_stdio_pid(w->stdio) : 0;
+	return (config->entry->transport == MCPFILE_HTTP ? make_http : make_stdio)(config, events,
+										   ctx, e);
 }

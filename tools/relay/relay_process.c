@@ -42,7 +42,7 @@ void start_pace_cancel(struct start_pace *p)
 /* One child of a session, or of the daemon's own /mcp. The setup is kept for comparison alone:
  * see relay_process_same. */
 struct relay_process {
-	struct mcp_stdio *server;
+	struct upstream *server;
 	char *setup;
 	struct proc_bounds bounds; /* server has the references */
 	struct start_pace pace;
@@ -56,7 +56,7 @@ static void relay_process_start(void *ctx)
 	struct relay_process *c = ctx;
 	struct err e = { 0 };
 
-	if (mcp_stdio_start(c->server, &e) < 0)
+	if (mcp_server_start(c->server, &e) < 0)
 		log_error("mcp", "a session's MCP server cannot be started", "text", e.msg);
 }
 
@@ -115,14 +115,14 @@ struct relay_process *relay_process_free(struct relay_process *c)
 	if (!c)
 		return NULL;
 	start_pace_cancel(&c->pace);
-	mcp_stdio_free(c->server);
+	mcp_server_free(c->server);
 	free_each(c->setup, c);
 	return NULL;
 }
 
 struct mcp_backend *relay_process_backend(struct relay_process *c)
 {
-	return mcp_stdio_backend(c->server);
+	return mcp_server_backend(c->server);
 }
 
 bool relay_process_same(const struct relay_process *c, struct slice setup,

@@ -21,7 +21,7 @@
 struct relay_remote {
 	struct list link;
 	struct loop *loop;
-	struct mcp_remote *server;
+	struct upstream *server;
 	struct start_pace pace;
 	struct loop_task free_task;
 	bool started, leaving;
@@ -32,7 +32,7 @@ static void relay_remote_start(void *ctx)
 	struct relay_remote *c = ctx;
 	struct err e = { 0 };
 
-	if (mcp_remote_start(c->server, &e) < 0)
+	if (mcp_server_start(c->server, &e) < 0)
 		log_error("mcp", "a session's MCP server cannot be called", "text", e.msg);
 	else
 		c->started = true;
@@ -45,7 +45,7 @@ static void remote_free(void *ctx)
 	list_del(&c->link);
 	start_pace_cancel(&c->pace);
 	loop_task_cancel(&c->free_task);
-	mcp_remote_free(c->server);
+	mcp_server_free(c->server);
 	free(c);
 }
 
@@ -118,8 +118,8 @@ static void header_lines_free(char ***lines)
 	free(*lines);
 }
 
-static struct mcp_remote *remote_new(struct relay_remote *c,
-				     const struct relay_remote_config *config, struct err *e)
+static struct upstream *remote_new(struct relay_remote *c, const struct relay_remote_config *config,
+				   struct err *e)
 {
 	_cleanup_(header_lines_free) char **headers = NULL;
 	struct mcp_remote_config rc = { .name = config->name,
@@ -151,7 +151,7 @@ struct relay_remote *relay_remote_new(struct loop *loop, const struct relay_remo
 
 struct mcp_backend *relay_remote_backend(struct relay_remote *c)
 {
-	return mcp_remote_backend(c->server);
+	return mcp_server_backend(c->server);
 }
 
 /* Frees the server, now or after it is down. It is in no list of its session from here on. */
@@ -166,7 +166,7 @@ static void relay_remote_leave(struct relay_remote *c, struct list *at)
 	list_add_tail(at, &c->link);
 	/* Before the stop, because the event that follows it frees c only if this is set. */
 	c->leaving = true;
-	mcp_remote_stop(c->server);
+	mcp_server_stop(c->server);
 }
 
 void relay_remotes_leave(struct list *from, struct list *at)

@@ -100,7 +100,7 @@ static void era_probe_refuse(struct upstream *u, const char *reason, const char 
 	struct err e;
 
 	err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, reason, "%s", text);
-	u->owner_ops->refused(u->owner, &e);
+	u->transport->refused(u, &e);
 }
 
 /* Both requests failed; the error has the server's answer to the second one. */

@@ -25,8 +25,8 @@ static void modern_reply(void *ctx, struct slice result, struct slice error)
 	struct upstream *u = c->up;
 
 	/* Before the caller gets it, which may call one of the tools at once. */
-	if (result.n && u->owner_ops->listed && strcmp(c->method, "tools/list") == 0)
-		u->owner_ops->listed(u->owner, result);
+	if (result.n && u->transport->listed && strcmp(c->method, "tools/list") == 0)
+		u->transport->listed(u, result);
 	upstream_call_done(c, result, error);
 }
 
@@ -134,9 +134,7 @@ static void upstream_on_cancel(struct mcp_call *call)
 
 static void upstream_on_free(struct mcp_backend *b)
 {
-	struct upstream *u = container_of(b, struct upstream, backend);
-
-	u->owner_ops->free(u);
+	mcp_server_free(container_of(b, struct upstream, backend));
 }
 
 static const struct mcp_backend_ops backend_ops = {
@@ -263,4 +261,39 @@ void upstream_done(struct upstream *u)
 	u->legacy = legacy_free(u->legacy);
 	upstream_rpc_done(&u->rpc);
 	free(TAKE_PTR(u->revision));
+}
+
+/* --- the server, whatever its transport ------------------------------------------------------------------------ */
+
+struct mcp_backend *mcp_server_backend(struct upstream *u)
+{
+	return &u->backend;
+}
+
+int mcp_server_start(struct upstream *u, struct err *e)
+{
+	return u->transport->start(u, e);
+}
+
+void mcp_server_stop(struct upstream *u)
+{
+	if (u)
+		u->transport->stop(u);
+}
+
+void mcp_server_kill(struct upstream *u)
+{
+	(u->transport->kill ? u->transport->kill : u->transport->stop)(u);
+}
+
+pid_t mcp_server_pid(const struct upstream *u)
+{
+	return u && u->transport->pid ? u->transport->pid(u) : 0;
+}
+
+struct upstream *mcp_server_free(struct upstream *u)
+{
+	if (u)
+		u->transport->free(u);
+	return NULL;
 }

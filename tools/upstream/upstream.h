@@ -2,8 +2,8 @@
  * upstream.h - what upstream_stdio.c and upstream_http.c share: the backend, calls that wait until the server is up,
  * the handshake that finds out its era, and calls to a modern server. Calls to a legacy one are upstream_legacy.c's.
  *
- * The owner is a transport: it embeds a struct upstream, gives what it receives to upstream_rpc_feed(&u->rpc, ...),
- * and says when it is connected (upstream_begin) and when no longer (upstream_end).
+ * A transport gives what it receives to upstream_rpc_feed(&u->rpc, ...), and says when it is connected (upstream_begin)
+ * and when no longer (upstream_end).
  */
 #pragma once
 
@@ -19,15 +19,18 @@ struct legacy_subscription;
 
 enum upstream_state { UPSTREAM_DOWN, UPSTREAM_PROBING, UPSTREAM_UP };
 
-struct upstream;
-
-struct upstream_owner {
-	/* Its era cannot be found out: the transport ends the connection, with this reason. From the loop. */
-	void (*refused)(void *owner, const struct err *why);
-	/* A list of tools of a modern server has passed; may be NULL. */
-	void (*listed)(void *owner, struct slice result);
-	/* mcp_backend_free */
+/* A transport embeds a struct upstream, by which it is found. */
+struct upstream_transport {
+	/* As the functions of upstream_server.h. kill NULL: stop does; pid NULL: there is no process. */
+	int (*start)(struct upstream *u, struct err *e);
+	void (*stop)(struct upstream *u);
+	void (*kill)(struct upstream *u);
+	pid_t (*pid)(const struct upstream *u);
 	void (*free)(struct upstream *u);
+	/* Its era cannot be found out: the transport ends the connection, with this reason. From the loop. */
+	void (*refused)(struct upstream *u, const struct err *why);
+	/* A list of tools of a modern server has passed; may be NULL. */
+	void (*listed)(struct upstream *u, struct slice result);
 };
 
 /* One call of a caller. */
@@ -53,8 +56,7 @@ struct upstream {
 	const char *name;
 	const struct mcp_server_events *events;
 	void *ctx;
-	const struct upstream_owner *owner_ops;
-	void *owner;
+	const struct upstream_transport *transport;
 	enum upstream_state state;
 	struct list calls;
 	/* the handshake */
@@ -69,7 +71,7 @@ struct upstream {
 	char *revision;
 };
 
-/* loop, name, events, ctx, owner_ops, owner, start_ms and rpc.send, rpc.wire are set before. */
+/* loop, name, events, ctx, transport, start_ms and rpc.send, rpc.wire are set before. */
 void upstream_init(struct upstream *u);
 void upstream_done(struct upstream *u);
 /* Messages can be sent: begins the handshake. */

@@ -1,8 +1,8 @@
 /*
- * upstream_server.h - what is common to the servers that we reach by child process (struct mcp_stdio) or over HTTP
+ * upstream_server.h - what is common to the servers that we reach by child process (mcp_stdio_new) or over HTTP
  * (upstream_http.h).
  *
- * Each is a backend (mcp/backend.h) that outlives its server. It is started, comes up when the server's era is known,
+ * Each is a struct upstream with a backend (mcp/backend.h) that outlives its server. It is started, comes up when the server's era is known,
  * may go down, and be started again. Calls made before it is up wait. Calls open when it goes down end with -32603 and
  * data.reason SERVER_GONE, and are never sent twice. Its owner decides when to start it again.
  *
@@ -26,6 +26,8 @@
 
 #include <stdbool.h>
 
+struct upstream;
+
 struct mcp_server_info {
 	bool legacy;
 	const char *revision;	    /* the one that is spoken, "2026-07-28" */
@@ -46,6 +48,20 @@ struct mcp_server_events {
 	void (*hide)(void *ctx, char *text, size_t size);
 };
 
+/* As long as the server; its free is mcp_server_free. */
+struct mcp_backend *mcp_server_backend(struct upstream *u);
+/* Only when down. e: why it could not be started; there is no event then. */
+int mcp_server_start(struct upstream *u, struct err *e);
+/* Open and waiting calls end with SERVER_GONE; down follows once nothing of it is left. Harmless when down, and of NULL. */
+void mcp_server_stop(struct upstream *u);
+/* The same without patience: SIGKILL of everything, if it is a child. */
+void mcp_server_kill(struct upstream *u);
+/* Of the child, or 0. */
+pid_t mcp_server_pid(const struct upstream *u);
+/* Ends its open calls without an answer (none should be open). A child that still lives is stopped, and what is left
+ * of the object goes with it: proc_host_count says when. Always NULL. */
+struct upstream *mcp_server_free(struct upstream *u);
+
 /*
  * An MCP server that is a child process, one message a line on its stdin and stdout
  * (upstream_server.h for what holds for all).
@@ -55,8 +71,6 @@ struct mcp_server_events {
  * output on its stdout is skipped, as that of a harness (proc/output/). stop is stdin EOF and then the steps of
  * proc/proc.h.
  */
-
-struct mcp_stdio;
 
 struct mcp_stdio_config {
 	const char *name;  /* of the server, for the log and errors */
@@ -72,19 +86,6 @@ struct mcp_stdio_config {
 };
 
 /* Copies the configuration; starts nothing. */
-struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
-				const struct mcp_stdio_config *config,
-				const struct mcp_server_events *events, void *ctx);
-/* Ends its open calls without an answer (none should be open). A child that still lives is stopped, and what is left
- * of the object goes with it: proc_host_count says when. */
-struct mcp_stdio *mcp_stdio_free(struct mcp_stdio *s);
-/* As long as the server; its free is mcp_stdio_free. */
-struct mcp_backend *mcp_stdio_backend(struct mcp_stdio *s);
-/* Only when down. e: why the program could not be started; there is no event then. */
-int mcp_stdio_start(struct mcp_stdio *s, struct err *e);
-/* Open and waiting calls end with SERVER_GONE; down follows once nothing of the child is left. Harmless when down. */
-void mcp_stdio_stop(struct mcp_stdio *s);
-/* SIGKILL of everything; down follows. */
-void mcp_stdio_kill(struct mcp_stdio *s);
-/* Of the child, or 0. */
-pid_t mcp_stdio_pid(const struct mcp_stdio *s);
+struct upstream *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
+			       const struct mcp_stdio_config *config,
+			       const struct mcp_server_events *events, void *ctx);

@@ -106,6 +106,15 @@ static void end_text(const struct mcp_stdio *s, const struct proc_status *st, st
 	mcp_stdio_gone(e, s, "SERVER_GONE", how);
 }
 
+static int mcp_stdio_break(struct mcp_stdio *s, const char *reason, const char *how)
+{
+	struct err e;
+
+	mcp_stdio_gone(&e, s, reason, how);
+	mcp_stdio_wind_up(s, &e);
+	return -EPROTO;
+}
+
 static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e);
 
 /* No child of it may run. */
@@ -142,20 +151,23 @@ static void mcp_stdio_on_exit(void *ctx, const struct proc_status *st)
 static void mcp_stdio_on_closed(void *ctx, const char *fault)
 {
 	struct mcp_stdio *s = ctx;
-	struct err e;
 
 	if (!fault) { /* its end will say more */
 		s->closed_output = true;
 		proc_stop(s->proc);
-		return;
+	} else {
+		mcp_stdio_break(s, "SERVER_PROTOCOL", fault);
 	}
-	mcp_stdio_gone(&e, s, "SERVER_PROTOCOL", fault);
-	mcp_stdio_wind_up(s, &e);
 }
 
-static void mcp_stdio_on_refused(void *owner, const struct err *why)
+static struct mcp_stdio *mcp_stdio_of(const struct upstream *u)
 {
-	struct mcp_stdio *s = owner;
+	return container_of(u, struct mcp_stdio, up);
+}
+
+static void mcp_stdio_on_refused(struct upstream *u, const struct err *why)
+{
+	struct mcp_stdio *s = mcp_stdio_of(u);
 	struct err e = *why;
 
 	err_wrap(&e, "the MCP server \"%s\"", s->config.name);
@@ -200,22 +212,15 @@ static int mcp_stdio_take_frame(void *ctx, struct slice frame)
 	return upstream_rpc_feed(&s->up.rpc, 0, frame) < 0;
 }
 
-static int mcp_stdio_break(struct mcp_stdio *s, const char *how)
-{
-	struct err e;
-
-	mcp_stdio_gone(&e, s, "SERVER_PROTOCOL", how);
-	mcp_stdio_wind_up(s, &e);
-	return -EPROTO;
-}
-
 static int mcp_stdio_skip_line(struct mcp_stdio *s, struct slice line)
 {
 	bool few = noise_skipped(&s->noise, line.n, clock_mono_ms());
 
 	proc_host_noise(s->procs, NOISE_MCP)->skipped++;
 	log_odd(s, "server output skipped", line);
-	return few ? 0 : mcp_stdio_break(s, "writes too many lines that are not messages");
+	return few ? 0 :
+		     mcp_stdio_break(s, "SERVER_PROTOCOL",
+				     "writes too many lines that are not messages");
 }
 
 static void mcp_stdio_count_cleaned(struct mcp_stdio *s, struct slice line)
@@ -237,7 +242,8 @@ static int mcp_stdio_on_line(void *ctx, struct slice line)
 		return 0;
 	case FRAMES_BROKEN:
 		log_odd(s, "server message broken", line);
-		return mcp_stdio_break(s, "wrote a message that cannot be parsed");
+		return mcp_stdio_break(s, "SERVER_PROTOCOL",
+				       "wrote a message that cannot be parsed");
 	default:
 		return mcp_stdio_skip_line(s, line);
 	}
@@ -264,56 +270,6 @@ static const struct proc_events proc_events = {
 };
 
 /* --- interface -------------------------------------------------------------------------------------------- */
-
-static void mcp_stdio_on_free(struct upstream *u)
-{
-	mcp_stdio_free(container_of(u, struct mcp_stdio, up));
-}
-
-static const struct upstream_owner owner_ops = { .refused = mcp_stdio_on_refused,
-						 .free = mcp_stdio_on_free };
-
-struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
-				const struct mcp_stdio_config *config,
-				const struct mcp_server_events *events, void *ctx)
-{
-	struct mcp_stdio *s = new0(struct mcp_stdio);
-
-	s->procs = procs;
-	config_copy(&s->config, config);
-	s->up = (struct upstream){
-		.loop = loop,
-		.name = s->config.name,
-		.events = events,
-		.ctx = ctx,
-		.owner_ops = &owner_ops,
-		.owner = s,
-		.start_ms = s->config.start_ms,
-		.rpc = { .send = mcp_stdio_on_send, .wire = s },
-	};
-	upstream_init(&s->up);
-	return s;
-}
-
-struct mcp_stdio *mcp_stdio_free(struct mcp_stdio *s)
-{
-	if (!s)
-		return NULL;
-	if (!s->proc) {
-		object_free(s);
-		return NULL;
-	}
-	/* The child still refers to the object. Its end frees it. */
-	s->freed = true;
-	upstream_done(&s->up);
-	proc_stop(s->proc);
-	return NULL;
-}
-
-struct mcp_backend *mcp_stdio_backend(struct mcp_stdio *s)
-{
-	return &s->up.backend;
-}
 
 static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e)
 {
@@ -344,32 +300,77 @@ static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e)
 	return 0;
 }
 
-int mcp_stdio_start(struct mcp_stdio *s, struct err *e)
+static int mcp_stdio_start(struct upstream *u, struct err *e)
 {
+	struct mcp_stdio *s = mcp_stdio_of(u);
+
 	if (s->proc)
 		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
 			       "the MCP server \"%s\" is running", s->config.name);
 	return mcp_stdio_spawn(s, e);
 }
 
-void mcp_stdio_stop(struct mcp_stdio *s)
+static void mcp_stdio_stop(struct upstream *u)
 {
-	struct err e;
-
-	mcp_stdio_gone(&e, s, "SERVER_GONE", "was stopped");
-	mcp_stdio_wind_up(s, &e);
+	mcp_stdio_break(mcp_stdio_of(u), "SERVER_GONE", "was stopped");
 }
 
 /* Ends the child without the patience of mcp_stdio_stop; down is still reported after its
  * exit. */
-void mcp_stdio_kill(struct mcp_stdio *s)
+static void mcp_stdio_kill(struct upstream *u)
 {
-	mcp_stdio_stop(s);
+	struct mcp_stdio *s = mcp_stdio_of(u);
+
+	mcp_stdio_stop(u);
 	if (s->proc)
 		proc_kill(s->proc);
 }
 
-pid_t mcp_stdio_pid(const struct mcp_stdio *s)
+static pid_t mcp_stdio_pid(const struct upstream *u)
 {
+	const struct mcp_stdio *s = mcp_stdio_of(u);
+
 	return s->proc ? proc_pid(s->proc) : 0;
+}
+
+static void mcp_stdio_free(struct upstream *u)
+{
+	struct mcp_stdio *s = mcp_stdio_of(u);
+
+	if (!s->proc) {
+		object_free(s);
+		return;
+	}
+	/* The child still refers to the object. Its end frees it. */
+	s->freed = true;
+	upstream_done(&s->up);
+	proc_stop(s->proc);
+}
+
+static const struct upstream_transport transport = { .start = mcp_stdio_start,
+						     .stop = mcp_stdio_stop,
+						     .kill = mcp_stdio_kill,
+						     .pid = mcp_stdio_pid,
+						     .free = mcp_stdio_free,
+						     .refused = mcp_stdio_on_refused };
+
+struct upstream *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
+			       const struct mcp_stdio_config *config,
+			       const struct mcp_server_events *events, void *ctx)
+{
+	struct mcp_stdio *s = new0(struct mcp_stdio);
+
+	s->procs = procs;
+	config_copy(&s->config, config);
+	s->up = (struct upstream){
+		.loop = loop,
+		.name = s->config.name,
+		.events = events,
+		.ctx = ctx,
+		.transport = &transport,
+		.start_ms = s->config.start_ms,
+		.rpc = { .send = mcp_stdio_on_send, .wire = s },
+	};
+	upstream_init(&s->up);
+	return &s->up;
 }

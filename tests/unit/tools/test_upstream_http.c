@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "tools/upstream/http/upstream_http.h"
 
-static struct mcp_remote *h;
+static struct upstream *h;
 static struct told a, b;
 static bool up, down;
 static struct err why;
@@ -40,7 +40,7 @@ static int setup(void **state _unused_)
 
 static int teardown(void **state _unused_)
 {
-	h = mcp_remote_free(h);
+	h = mcp_server_free(h);
 	loop_run_deferred(ups_loop);
 	web_end();
 	ups_loop = loop_free(ups_loop);
@@ -64,14 +64,14 @@ static void make(struct step *list, size_t n)
 	config.url = url;
 	h = mcp_remote_new(ups_loop, &config, &events, NULL, &e);
 	assert_non_null(h);
-	assert_int_equal(mcp_remote_start(h, &e), 0);
+	assert_int_equal(mcp_server_start(h, &e), 0);
 }
 
 #define START(list) make(list, ARRAY_SIZE(list))
 
 static void call(struct told *t, const char *method, const char *params)
 {
-	told_call(t, mcp_remote_backend(h), method, params);
+	told_call(t, mcp_server_backend(h), method, params);
 }
 
 static bool says(const struct told *t, const char *text)
@@ -286,7 +286,7 @@ static void test_legacy(void **state _unused_)
 	mcp_call_cancel(b.call);
 	while (!list[6].used)
 		ups_run(5);
-	mcp_remote_stop(h);
+	mcp_server_stop(h);
 	ups_until(&down);
 	web_all_used();
 }
@@ -459,8 +459,8 @@ static void test_unreachable(void **state _unused_)
 	assert_true(a.done && says(&a, "UNREACHABLE"));
 	assert_string_equal(why.reason, "UNREACHABLE");
 	down = false;
-	assert_int_equal(mcp_remote_start(h, &e), 0);
-	assert_int_equal(mcp_remote_start(h, &e), -EALREADY);
+	assert_int_equal(mcp_server_start(h, &e), 0);
+	assert_int_equal(mcp_server_start(h, &e), -EALREADY);
 	call(&b, "tools/call", "{}");
 	ups_until(&down);
 	assert_true(b.done && says(&b, "UNREACHABLE"));
@@ -474,7 +474,7 @@ static void test_not_local(void **state _unused_)
 	struct err e;
 
 	h = mcp_remote_new(ups_loop, &config, &events, NULL, &e);
-	mcp_remote_start(h, &e);
+	mcp_server_start(h, &e);
 	ups_until(&down);
 	assert_string_equal(why.reason, "HOST_NOT_ALLOWED");
 }

@@ -19,7 +19,7 @@
 		"{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"sh\",\"version\":\"9\"}}}")
 
 static struct proc_host *procs;
-static struct mcp_stdio *s;
+static struct upstream *s;
 static struct told a;
 static bool up, down, wanted_again;
 static unsigned ups_count;
@@ -75,7 +75,7 @@ static int teardown(void **state _unused_)
 {
 	uint64_t end = clock_mono_ms() + 8000;
 
-	s = mcp_stdio_free(s);
+	s = mcp_server_free(s);
 	while (proc_host_count(procs) && clock_mono_ms() < end)
 		ups_run(10);
 	assert_int_equal(proc_host_count(procs), 0);
@@ -105,12 +105,12 @@ static void start(const char *script)
 	struct err e;
 
 	make(script, 0, 3000);
-	assert_int_equal(mcp_stdio_start(s, &e), 0);
+	assert_int_equal(mcp_server_start(s, &e), 0);
 }
 
 static void call(const char *method)
 {
-	told_call(&a, mcp_stdio_backend(s), method, "{}");
+	told_call(&a, mcp_server_backend(s), method, "{}");
 }
 
 static bool says(const char *text)
@@ -125,17 +125,17 @@ static void test_life(void **state _unused_)
 	uint64_t began;
 
 	start(HELLO READ ANSWER("{}") "cat >/dev/null");
-	assert_true(mcp_stdio_pid(s) > 0);
+	assert_true(mcp_server_pid(s) > 0);
 	call("tools/list"); /* waits */
 	ups_until(&a.done);
 	assert_buf(&a.text, "= {}");
 	assert_string_equal(name, "sh 9 2026-07-28 0");
 	began = clock_mono_ms();
-	mcp_stdio_stop(s);
-	mcp_stdio_stop(s);
+	mcp_server_stop(s);
+	mcp_server_stop(s);
 	ups_until(&down);
 	assert_true(clock_mono_ms() - began < 1000); /* the end of stdin is enough */
-	assert_int_equal(mcp_stdio_pid(s), 0);
+	assert_int_equal(mcp_server_pid(s), 0);
 	assert_string_equal(why.reason, "SERVER_GONE");
 }
 
@@ -150,8 +150,8 @@ static void test_started_again(void **state _unused_)
 	close(fd);
 	for (unsigned i = 1; i <= 2; i++) {
 		down = false;
-		assert_int_equal(mcp_stdio_start(s, &e), 0);
-		assert_int_equal(mcp_stdio_start(s, &e), -EALREADY);
+		assert_int_equal(mcp_server_start(s, &e), 0);
+		assert_int_equal(mcp_server_start(s, &e), -EALREADY);
 		ups_until(&up);
 		assert_int_equal(ups_count, i);
 		call("tools/list");
@@ -162,7 +162,7 @@ static void test_started_again(void **state _unused_)
 		} else {
 			mcp_call_cancel(a.call);
 		}
-		mcp_stdio_stop(s);
+		mcp_server_stop(s);
 		ups_until(&down);
 	}
 }
@@ -178,11 +178,11 @@ static void test_no_program(void **state _unused_)
 	s = mcp_stdio_new(ups_loop, procs, &config, &events, NULL);
 	wanted_again = true;
 	call("tools/list");
-	assert_true(mcp_stdio_start(s, &e) < 0);
+	assert_true(mcp_server_start(s, &e) < 0);
 	assert_string_equal(e.reason, "SERVER_SPAWN_FAILED");
 	ups_run(20);
 	assert_false(a.done || down); /* whoever wanted it says when to give up */
-	mcp_stdio_stop(s);
+	mcp_server_stop(s);
 	assert_true(a.done && says("SERVER_GONE"));
 }
 
@@ -197,7 +197,7 @@ static void test_too_large_to_wait(void **state _unused_)
 	buf_puts(&p, "\"}");
 	buf_putc(&p, '\0');
 	make("cat >/dev/null", 0, 3000);
-	told_call(&a, mcp_stdio_backend(s), "tools/call", p.data);
+	told_call(&a, mcp_server_backend(s), "tools/call", p.data);
 	ups_until(&a.done);
 	assert_true(says("MESSAGE_TOO_LARGE"));
 	assert_false(says("SERVER_GONE"));
@@ -254,7 +254,7 @@ static void test_freed_alive(void **state _unused_)
 {
 	start(HELLO "trap '' TERM; cat >/dev/null; sleep 60");
 	ups_until(&up);
-	s = mcp_stdio_free(s);
+	s = mcp_server_free(s);
 	assert_int_equal(proc_host_count(procs), 1);
 	ups_run(50);
 	assert_false(down); /* teardown waits for the end of the ladder */
@@ -264,7 +264,7 @@ static void test_kill(void **state _unused_)
 {
 	start(HELLO "trap '' TERM; cat >/dev/null; sleep 60");
 	ups_until(&up);
-	mcp_stdio_kill(s);
+	mcp_server_kill(s);
 	ups_until(&down);
 }
 
@@ -298,7 +298,7 @@ static void test_never_answers(void **state _unused_)
 	struct err e;
 
 	make("cat >/dev/null", 0, 100);
-	assert_int_equal(mcp_stdio_start(s, &e), 0);
+	assert_int_equal(mcp_server_start(s, &e), 0);
 	call("tools/list");
 	ups_until(&down);
 	assert_true(a.done && says("START_TIMEOUT"));
@@ -311,7 +311,7 @@ static void test_flood(void **state _unused_)
 	      "read l; i=0; while [ $i -lt 20000 ]; do"
 	      " echo '{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":2,\"progress\":1}}';"
 	      " i=$((i+1)); done; echo '{\"id\":2,\"result\":{}}'; cat >/dev/null");
-	told_call(&a, mcp_stdio_backend(s), "tools/call", "{\"_meta\":{\"progressToken\":\"t\"}}");
+	told_call(&a, mcp_server_backend(s), "tools/call", "{\"_meta\":{\"progressToken\":\"t\"}}");
 	ups_until(&a.done);
 	assert_int_equal(a.text.len,
 			 20000 * strlen("~ notifications/progress {\"progressToken\":\"t\","
@@ -332,15 +332,15 @@ static void test_does_not_read(void **state _unused_)
 		buf_puts(&p, "................................................................");
 	buf_puts(&p, "\"}");
 	buf_putc(&p, '\0');
-	told_call(&first, mcp_stdio_backend(s), "tools/call", p.data);
-	told_call(&a, mcp_stdio_backend(s), "tools/call", p.data);
-	told_call(&last, mcp_stdio_backend(s), "tools/call", p.data);
+	told_call(&first, mcp_server_backend(s), "tools/call", p.data);
+	told_call(&a, mcp_server_backend(s), "tools/call", p.data);
+	told_call(&last, mcp_server_backend(s), "tools/call", p.data);
 	ups_until(&last.done);
 	assert_non_null(memmem(last.text.data, last.text.len, "SERVER_STALLED", 14));
 	assert_false(first.done || a.done);
 	mcp_call_cancel(first.call);
 	mcp_call_cancel(a.call);
-	mcp_stdio_kill(s);
+	mcp_server_kill(s);
 	buf_done(&last.text);
 }
 

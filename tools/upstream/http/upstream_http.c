@@ -17,12 +17,6 @@
 
 #include <errno.h>
 
-static void mcp_remote_gone(struct err *e, const struct mcp_remote *h, const char *reason,
-			    const char *how)
-{
-	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", h->name, how);
-}
-
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
 /* From a timer only: the owner may free the server in this event. */
@@ -42,8 +36,15 @@ void upstream_http_said_goodbye(struct mcp_remote *h)
 		loop_timer_set(h->up.loop, &h->down_timer, 0, notify_down, h);
 }
 
-static void close_posts(struct mcp_remote *h)
+/* Drops all that is under way. */
+static void mcp_remote_abandon(struct mcp_remote *h)
 {
+	h->resolve = resolve_cancel(h->resolve);
+	loop_task_cancel(&h->begin_task);
+	loop_timer_cancel(&h->renew_timer);
+	upstream_rpc_forget(&h->again);
+	upstream_rpc_forget(&h->listing);
+	h->renewing = false;
 	h->barrier = h->stream = NULL;
 	list_each(p, &h->posts, struct http_post, link)
 		http_post_close(p);
@@ -54,13 +55,7 @@ static void mcp_remote_wind_up(struct mcp_remote *h, const struct err *why)
 	/* Before upstream_end, which sets the state. */
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
-	h->resolve = resolve_cancel(h->resolve);
-	loop_task_cancel(&h->begin_task);
-	loop_timer_cancel(&h->renew_timer);
-	upstream_rpc_forget(&h->again);
-	upstream_rpc_forget(&h->listing);
-	h->renewing = false;
-	close_posts(h);
+	mcp_remote_abandon(h);
 	if (!was_down && !h->stopped) {
 		h->why = *why;
 		h->stopped = true;
@@ -73,9 +68,22 @@ static void mcp_remote_wind_up(struct mcp_remote *h, const struct err *why)
 	upstream_end(&h->up, why);
 }
 
-static void mcp_remote_on_refused(void *owner, const struct err *why)
+static void mcp_remote_fail(struct mcp_remote *h, const char *reason, const char *how)
 {
-	struct mcp_remote *h = owner;
+	struct err e;
+
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", h->name, how);
+	mcp_remote_wind_up(h, &e);
+}
+
+static struct mcp_remote *mcp_remote_of(struct upstream *u)
+{
+	return container_of(u, struct mcp_remote, up);
+}
+
+static void mcp_remote_on_refused(struct upstream *u, const struct err *why)
+{
+	struct mcp_remote *h = mcp_remote_of(u);
 	struct err e = *why;
 
 	err_wrap(&e, "the MCP server \"%s\"", h->name);
@@ -223,13 +231,11 @@ void upstream_http_post_over(struct http_post *p)
 static void renewed(void *ctx, struct slice result, struct slice error)
 {
 	struct mcp_remote *h = ctx;
-	struct err e;
 
 	loop_timer_cancel(&h->renew_timer);
 	if (!result.n || error.n) {
-		mcp_remote_gone(&e, h, "SESSION_LOST",
+		mcp_remote_fail(h, "SESSION_LOST",
 				"forgot its session and does not begin a new one");
-		mcp_remote_wind_up(h, &e);
 		return;
 	}
 	/* Before renewing ends: the notification becomes the barrier of the waiting posts. */
@@ -241,12 +247,8 @@ static void renewed(void *ctx, struct slice result, struct slice error)
 
 static void renew_over(void *ctx)
 {
-	struct mcp_remote *h = ctx;
-	struct err e;
-
-	mcp_remote_gone(&e, h, "SESSION_LOST",
+	mcp_remote_fail(ctx, "SESSION_LOST",
 			"forgot its session and does not begin a new one in time");
-	mcp_remote_wind_up(h, &e);
 }
 
 /* The posts that get 404 wait together for one new session, and are sent again with it. */
@@ -269,11 +271,9 @@ void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
 
 /* --- headers that tools require ------------------------------------------------------------------------------ */
 
-static void mcp_remote_on_listed(void *owner, struct slice result)
+static void mcp_remote_on_listed(struct upstream *u, struct slice result)
 {
-	struct mcp_remote *h = owner;
-
-	param_headers_learn(&h->param_headers, result);
+	param_headers_learn(&mcp_remote_of(u)->param_headers, result);
 }
 
 static void list_tools(struct mcp_remote *h, struct jval cursor)
@@ -315,19 +315,81 @@ void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p)
 
 /* --- interface -------------------------------------------------------------------------------------------- */
 
-static void mcp_remote_on_free(struct upstream *u)
+static void resolved(void *ctx, const struct sockaddr_storage *addresses, size_t n,
+		     const char *error)
 {
-	mcp_remote_free(container_of(u, struct mcp_remote, up));
+	struct mcp_remote *h = ctx;
+
+	h->resolve = NULL;
+	if (error) {
+		upstream_http_unreachable(h, error);
+		return;
+	}
+	/* All of them: one address elsewhere would be enough to leave this machine. */
+	if (h->local_only && !addresses_are_local(addresses, n)) {
+		mcp_remote_fail(h, "HOST_NOT_ALLOWED",
+				"is not on this machine, which its configuration may not ask for");
+		return;
+	}
+	h->naddresses = n;
+	memcpy(h->addresses, addresses, n * sizeof(*addresses));
+	upstream_begin(&h->up);
 }
 
-static const struct upstream_owner owner_ops = {
+static void mcp_remote_begin(void *ctx)
+{
+	struct mcp_remote *h = ctx;
+
+	upstream_begin(&h->up);
+}
+
+static int mcp_remote_start(struct upstream *u, struct err *e)
+{
+	struct mcp_remote *h = mcp_remote_of(u);
+
+	if (h->up.state != UPSTREAM_DOWN || h->stopped)
+		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
+			       "the MCP server \"%s\" is running", h->name);
+	h->goodbye = http_exchange_close(h->goodbye);
+	/* A server that did not offer the stream may have been updated. */
+	h->no_stream = false;
+	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
+	if (h->fetcher)			/* acpd-fetch looks up the name */
+		loop_defer(h->up.loop, &h->begin_task, mcp_remote_begin, h);
+	else
+		h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as,
+					   resolved, h);
+	return 0;
+}
+
+static void mcp_remote_stop(struct upstream *u)
+{
+	mcp_remote_fail(mcp_remote_of(u), "SERVER_GONE", "was stopped");
+}
+
+static void mcp_remote_free(struct upstream *u)
+{
+	struct mcp_remote *h = mcp_remote_of(u);
+
+	mcp_remote_abandon(h);
+	loop_timer_cancel(&h->down_timer);
+	http_exchange_close(h->goodbye);
+	param_headers_done(&h->param_headers);
+	upstream_done(&h->up);
+	http_target_done(&h->target);
+	free_each(h->session, h->name, h);
+}
+
+static const struct upstream_transport transport = {
+	.start = mcp_remote_start,
+	.stop = mcp_remote_stop,
+	.free = mcp_remote_free,
 	.refused = mcp_remote_on_refused,
 	.listed = mcp_remote_on_listed,
-	.free = mcp_remote_on_free,
 };
 
-struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
-				  const struct mcp_server_events *events, void *ctx, struct err *e)
+struct upstream *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
+				const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	struct mcp_remote *h = new0(struct mcp_remote);
 	bool fetched;
@@ -356,90 +418,10 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 		.name = h->name,
 		.events = events,
 		.ctx = ctx,
-		.owner_ops = &owner_ops,
-		.owner = h,
+		.transport = &transport,
 		.start_ms = config->start_ms ? config->start_ms : MCP_START_MS,
 		.rpc = { .send = mcp_remote_on_send, .wire = h },
 	};
 	upstream_init(&h->up);
-	return h;
-}
-
-struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
-{
-	if (!h)
-		return NULL;
-	h->resolve = resolve_cancel(h->resolve);
-	loop_task_cancel(&h->begin_task);
-	loop_timer_cancel(&h->renew_timer);
-	loop_timer_cancel(&h->down_timer);
-	close_posts(h);
-	http_exchange_close(h->goodbye);
-	upstream_rpc_forget(&h->again);
-	upstream_rpc_forget(&h->listing);
-	param_headers_done(&h->param_headers);
-	upstream_done(&h->up);
-	http_target_done(&h->target);
-	free_each(h->session, h->name, h);
-	return NULL;
-}
-
-struct mcp_backend *mcp_remote_backend(struct mcp_remote *h)
-{
-	return &h->up.backend;
-}
-
-static void resolved(void *ctx, const struct sockaddr_storage *addresses, size_t n,
-		     const char *error)
-{
-	struct mcp_remote *h = ctx;
-	struct err e;
-
-	h->resolve = NULL;
-	if (error) {
-		upstream_http_unreachable(h, error);
-		return;
-	}
-	/* All of them: one address elsewhere would be enough to leave this machine. */
-	if (h->local_only && !addresses_are_local(addresses, n)) {
-		mcp_remote_gone(&e, h, "HOST_NOT_ALLOWED",
-				"is not on this machine, which its configuration may not ask for");
-		mcp_remote_wind_up(h, &e);
-		return;
-	}
-	h->naddresses = n;
-	memcpy(h->addresses, addresses, n * sizeof(*addresses));
-	upstream_begin(&h->up);
-}
-
-static void mcp_remote_begin(void *ctx)
-{
-	struct mcp_remote *h = ctx;
-
-	upstream_begin(&h->up);
-}
-
-int mcp_remote_start(struct mcp_remote *h, struct err *e)
-{
-	if (h->up.state != UPSTREAM_DOWN || h->stopped)
-		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
-			       "the MCP server \"%s\" is running", h->name);
-	h->goodbye = http_exchange_close(h->goodbye);
-	/* A server that did not offer the stream may have been updated. */
-	h->no_stream = false;
-	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
-	if (h->fetcher)			/* acpd-fetch looks up the name */
-		loop_defer(h->up.loop, &h->begin_task, mcp_remote_begin, h);
-	else
-		h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as,
-					   resolved, h);
-	return 0;
-}
-
-void mcp_remote_stop(struct mcp_remote *h)
-{
-	struct err e;
-
-	mcp_remote_gone(&e, h, "SERVER_GONE", "was stopped");
-	mcp_remote_wind_up(h, &e);
+	return &h->up;
 }

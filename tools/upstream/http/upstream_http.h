@@ -16,7 +16,6 @@
 #include "tools/upstream/http/http_exchange.h"
 #include "tools/upstream/upstream_server.h"
 
-struct mcp_remote;
 struct fetcher;
 
 struct mcp_remote_config {
@@ -35,13 +34,5 @@ struct mcp_remote_config {
 };
 
 /* Copies the configuration; starts nothing. NULL with e naming url or headers. */
-struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
-				  const struct mcp_server_events *events, void *ctx, struct err *e);
-/* No call may be open. */
-struct mcp_remote *mcp_remote_free(struct mcp_remote *h);
-/* As long as the server; its free is mcp_remote_free. */
-struct mcp_backend *mcp_remote_backend(struct mcp_remote *h);
-/* Only when down. */
-int mcp_remote_start(struct mcp_remote *h, struct err *e);
-/* Open and waiting calls end with SERVER_GONE; down follows. Harmless when down. */
-void mcp_remote_stop(struct mcp_remote *h);
+struct upstream *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
+				const struct mcp_server_events *events, void *ctx, struct err *e);
