@@ -102,8 +102,7 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
 	v->session = s;
 	list_init(&v->servers);
 	v->names = tool_names_new();
-	list_init(&v->children);
-	list_init(&v->remotes);
+	list_init(&v->own);
 	list_init(&v->proxies);
 	list_init(&v->calls);
 	mcp_servers_set_handle(s, v);
@@ -122,14 +121,7 @@ static void session_servers_clear(struct session_servers *v)
 		served_server_free(list_first(&v->servers, struct served_server, link));
 	tool_names_free(v->names);
 	v->names = tool_names_new();
-	while (!list_empty(&v->children)) {
-		struct client_process *c = list_first(&v->children, struct client_process, link);
-
-		list_del(&c->link);
-		relay_process_free(c->child);
-		free(c);
-	}
-	relay_remotes_leave(&v->remotes, &v->relay->leaving);
+	relay_servers_leave(&v->own, &v->relay->leaving);
 	v->project = hosted_set_free(v->project);
 	v->rules = mcp_policy_free(v->rules);
 	buf_done(&v->reports);
@@ -142,7 +134,7 @@ static void session_servers_free(struct session_servers *v)
 	tool_names_free(v->names);
 	proxies_free(v->relay, &v->proxies);
 	session_socket_free(v->session_socket);
-	relay_process_free(v->builtin);
+	relay_server_free(v->builtin);
 	mcp_servers_set_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
 	/* After the socket is removed, because rmdir(2) needs an empty directory. */
@@ -340,7 +332,7 @@ void relay_stop(struct relay *r)
 {
 	r->stopping = true;
 	proxy_calls_end(&r->calls);
-	r->builtin = relay_process_free(r->builtin);
+	r->builtin = relay_server_free(r->builtin);
 }
 
 struct relay *relay_free(struct relay *r)
@@ -348,7 +340,7 @@ struct relay *relay_free(struct relay *r)
 	if (!r)
 		return NULL;
 	relay_stop(r);
-	relay_remotes_free(&r->leaving);
+	relay_servers_free(&r->leaving);
 	proxies_free(r, &r->proxies);
 	harness_plan_free_environ(r->env);
 	free_each(r->run_dir, r->self, r->root, r->state, r);

@@ -126,16 +126,17 @@ static bool has_rule_for(const struct assembly *a, const char *name)
 		(jobj_get(policy, name).type != J_NONE || jobj_get(policy, "*").type != J_NONE));
 }
 
+static int add_own(struct assembly *a, const char *name, struct relay_server *own, struct err *e)
+{
+	list_add_tail(&a->v->own, &own->link);
+	return add_backend(a, name, SERVED_CLIENT, relay_server_backend(own), false, e);
+}
+
 /* Runs its program as the harness would: so it comes back after its end, and its calls pass the gate. */
 static int add_client(struct assembly *a, const struct named_server *s, const char *program,
 		      struct err *e)
 {
-	struct session_servers *v = a->v;
-	struct client_process *own = new0(struct client_process);
-
-	own->child = client_process_new(v, s->name, program, s->args, s->env);
-	list_add_tail(&v->children, &own->link);
-	return add_backend(a, s->name, SERVED_CLIENT, relay_process_backend(own->child), false, e);
+	return add_own(a, s->name, client_process_new(a->v, s->name, program, s->args, s->env), e);
 }
 
 static int add_stdio(struct assembly *a, struct slice raw, const struct named_server *s,
@@ -169,15 +170,15 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 static int add_remote(struct assembly *a, const struct named_server *s, const char *field,
 		      struct err *e)
 {
-	struct session_servers *v = a->v;
-	struct relay_remote_config rc = {
-		.name = s->name, .url = s->url, .headers = s->headers, .fetcher = v->relay->fetcher
+	struct relay *r = a->v->relay;
+	const struct mcp_remote_config rc = {
+		.name = s->name, .url = s->url, .fetcher = r->fetcher, .fetched = true
 	};
-	struct relay_remote *c = relay_remote_new(v->relay->loop, &rc, &v->remotes, e);
+	struct relay_server *own = relay_remote_new(r->loop, &rc, s->headers, e);
 	char member[sizeof(e->field)];
 
-	if (c)
-		return add_backend(a, s->name, SERVED_CLIENT, relay_remote_backend(c), false, e);
+	if (own)
+		return add_own(a, s->name, own, e);
 	/* The error names a member of the server; it gets the path of the server in front. */
 	snprintf(member, sizeof(member), "%s", e->field);
 	snprintf(e->field, sizeof(e->field), "%s.%.32s", field, member);

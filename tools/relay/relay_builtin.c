@@ -29,13 +29,14 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 }
 
 /* c: all but what is the same for each of them. */
-static struct relay_process *start_child(struct relay *r, struct relay_process_config *c)
+static struct relay_server *start_child(struct relay *r, struct mcp_stdio_config *c,
+					struct slice setup, const struct session *session)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
 
 	c->name = MCP_OWN_NAME;
 	c->argv = argv;
-	return relay_process_new(r->loop, r->procs, c);
+	return relay_server_new(r->loop, r->procs, c, setup, session);
 }
 
 static void put_session_setup(struct jw *w, const struct session_servers *v, struct slice more)
@@ -58,22 +59,20 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 static void need_child(struct session_servers *v, struct slice setup)
 {
 	char marker[64], **env;
-	struct relay_process_config c = { .marker = marker,
-					  .cwd = session_workdir(v->session),
-					  .setup = setup,
-					  .bounds = session_bounds(v->session),
-					  .session = v->session };
+	struct mcp_stdio_config c = { .session = marker,
+				      .cwd = session_workdir(v->session),
+				      .bounds = session_bounds(v->session) };
 
 	/* The harness was started again with the same settings: processes of the agent go on. */
-	if (v->builtin && relay_process_same(v->builtin, setup, &c.bounds))
+	if (v->builtin && relay_server_same(v->builtin, setup, &c.bounds))
 		return;
-	relay_process_free(v->builtin);
+	relay_server_free(v->builtin);
 	/* A new number for each process: the sweep after the end of one kills by its marker,
 	 * and must not find those of the next. */
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	c.env = env = session_environ(v->session, marker);
-	v->builtin = start_child(v->relay, &c);
+	v->builtin = start_child(v->relay, &c, setup, v->session);
 	harness_plan_free_environ(env);
 }
 
@@ -91,7 +90,7 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 		v->relay->loop, v->session,
 		&(struct served_server_spec){ .name = MCP_OWN_NAME,
 					      .via = SERVED_BUILTIN,
-					      .inner = relay_process_backend(v->builtin),
+					      .inner = relay_server_backend(v->builtin),
 					      .for_harness = for_harness,
 					      .rules = v->rules,
 					      .names = v->names });
@@ -112,20 +111,19 @@ struct mcp_backend *relay_builtin(struct relay *r)
 {
 	_cleanup_(buf_done) struct buf setup = { 0 };
 	_cleanup_(freep) char *state = file_join(r->state, "tools");
-	struct relay_process_config c = { .marker = RELAY_TOOLS_MARKER,
-					  .env = r->env,
-					  .cwd = r->root,
-					  .bounds = store_bounds(r->store) };
+	struct mcp_stdio_config c = { .session = RELAY_TOOLS_MARKER,
+				      .env = r->env,
+				      .cwd = r->root,
+				      .bounds = store_bounds(r->store) };
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
 		relay_own_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
-		c.setup = buf_slice(&setup);
-		r->builtin = start_child(r, &c);
+		r->builtin = start_child(r, &c, buf_slice(&setup), NULL);
 	}
-	return relay_process_backend(r->builtin);
+	return relay_server_backend(r->builtin);
 }
 
 /* --- programs that the client named -------------------------------------------------------------------------- */
@@ -170,14 +168,12 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 	return harness_plan_environ(&plan);
 }
 
-struct relay_process *client_process_new(struct session_servers *v, const char *name,
-					 const char *program, struct slice args, struct slice env)
+struct relay_server *client_process_new(struct session_servers *v, const char *name,
+					const char *program, struct slice args, struct slice env)
 {
 	char marker[64], **argv = argv_of(program, args), **environ_list;
-	struct relay_process_config c = {
-		.name = name, .marker = marker, .argv = argv, .session = v->session
-	};
-	struct relay_process *child;
+	struct mcp_stdio_config c = { .name = name, .session = marker, .argv = argv };
+	struct relay_server *child;
 
 	snprintf(marker, sizeof(marker), "%s.mcp.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
@@ -185,7 +181,7 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 	c.env = environ_list;
 	c.cwd = session_workdir(v->session);
 	c.bounds = session_bounds(v->session);
-	child = relay_process_new(v->relay->loop, v->relay->procs, &c);
+	child = relay_server_new(v->relay->loop, v->relay->procs, &c, SLICE_NONE, v->session);
 	harness_plan_free_environ(argv);
 	harness_plan_free_environ(environ_list);
 	return child;

@@ -13,66 +13,59 @@
 #include "tools/relay/harness/session_socket.h"
 #include "tools/relay/harness/tool_renaming.h"
 #include "tools/relay/relay.h"
+#include "tools/upstream/http/upstream_http.h"
+#include "tools/upstream/upstream_server.h"
 
 /*
- * An MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness
- * and in its environment, and only while it is needed: the built-in tools (`acpd mcp --builtin`, not in the daemon
- * itself, which may be root and must never wait for a disk), and servers that the client named by their programs.
+ * An MCP server that runs for one session (or for the daemon's own /mcp), and only while it is needed. It is started when
+ * the first call comes, and again at the first call after it has died.
  *
- * It is started when the first call comes, and again at the first call after it has died.
+ * Most are children, as the user of the harness and in its environment: the built-in tools (`acpd mcp --builtin`, not in
+ * the daemon itself, which may be root and must never wait for a disk), and servers that the client named by their
+ * programs. One that the client named by an address, for a session without open network, cannot be reached by the
+ * harness: the daemon calls it, by acpd-fetch (fetcher/fetcher.h), which decides about its address, since one that the
+ * client wrote may be private. If it cannot be reached, the calls that wait for it end.
  */
-
-struct relay_process;
-
-struct relay_process_config {
-	const char *name;   /* of the server, for the log */
-	const char *marker; /* names its processes: no other child of the daemon has the same */
-	char *const *argv;  /* argv[0] is an absolute path */
-	char *const *env;
-	const char *cwd;
-	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
-	struct proc_bounds bounds;
+struct relay_server {
+	struct list link; /* in the session's list, or that of those that take leave */
+	struct loop *loop;
+	struct upstream *server;
+	bool remote;		 /* over HTTP: its server may keep a session for us */
+	bool started;		 /* from the first call until it reports down */
+	bool leaving;		 /* freed when it reports down */
+	uint64_t may_start;	 /* clock_mono_ms */
+	struct loop_timer timer; /* until then */
+	struct loop_task free_task;
+	/* of a child: see relay_server_same */
+	char *setup;
+	struct proc_bounds bounds; /* server has the references */
 	const struct session
 		*session; /* whose secrets the log hides; NULL: of none, and the log has no text */
 };
 
-/* Copies config; starts nothing. */
-struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
-					const struct relay_process_config *config);
-/* Open calls must have been cancelled; the process is stopped, and gone some time after. */
-struct relay_process *relay_process_free(struct relay_process *c);
-struct mcp_backend *relay_process_backend(struct relay_process *c);
+/* A child. config.session names its processes: no other child of the daemon has the same. setup: what it reads from
+ * descriptor 3; empty: nothing. Copies config; starts nothing. */
+struct relay_server *relay_server_new(struct loop *loop, struct proc_host *procs,
+				      const struct mcp_stdio_config *config, struct slice setup,
+				      const struct session *session);
+/* headers: raw array of {name, value}, checked; or empty. NULL with e, whose field is url or headers. */
+struct relay_server *relay_remote_new(struct loop *loop, const struct mcp_remote_config *config,
+				      struct slice headers, struct err *e);
+/* Open calls must have been cancelled; a process is stopped, and gone some time after. */
+struct relay_server *relay_server_free(struct relay_server *c);
+struct mcp_backend *relay_server_backend(struct relay_server *c);
 /* True if it was made with this setup, within these bounds. */
-bool relay_process_same(const struct relay_process *c, struct slice setup,
-			const struct proc_bounds *bounds);
-
-/*
- * An MCP server over HTTP that the client named for a session without open network. Its harness cannot
- * reach it, so the daemon calls it, by acpd-fetch (fetcher/fetcher.h), which decides about its address: one that the
- * client wrote may be private.
- *
- * It is called first when the harness makes its first call. A server that cannot be reached ends the calls that wait for
- * it, and is tried again at the next one.
- */
-
-struct fetcher;
-struct relay_remote;
-
-struct relay_remote_config {
-	const char *name, *url;
-	struct slice headers; /* raw array of {name, value}, checked; or empty */
-	struct fetcher *fetcher;
-};
-
-/* In the list `at`. NULL with e, whose field is url or headers. */
-struct relay_remote *relay_remote_new(struct loop *loop, const struct relay_remote_config *config,
-				      struct list *at, struct err *e);
-struct mcp_backend *relay_remote_backend(struct relay_remote *c);
-/* Open calls must have been cancelled. Each takes leave of a server that keeps a session for it, in the list `at`, and is
- * gone after. */
-void relay_remotes_leave(struct list *from, struct list *at);
+bool relay_server_same(const struct relay_server *c, struct slice setup,
+		       const struct proc_bounds *bounds);
+/* All of the list. Open calls must have been cancelled. Each takes leave of a server that keeps a session for it, in the
+ * list `at`, and is gone after. */
+void relay_servers_leave(struct list *from, struct list *at);
 /* All of the list, at once. */
-void relay_remotes_free(struct list *at);
+void relay_servers_free(struct list *at);
+
+/* For relay_remote.c. */
+struct relay_server *relay_server_blank(struct loop *loop);
+extern const struct mcp_server_events relay_server_events;
 
 /*
  * One MCP server as a session's harness sees it: its name, the backend behind it, the policy in
@@ -119,19 +112,13 @@ struct relay {
 	struct fetcher *fetcher;
 	char *run_dir, *self, *root, *state;
 	char **env;
-	struct relay_process *builtin; /* of /mcp without a session */
-	struct list proxies, calls;    /* of /mcp without a session (relay_proxy.c) */
-	struct list leaving;	       /* servers that take leave of theirs (struct relay_remote) */
-	bool stopping;		       /* nothing is started any more */
+	struct relay_server *builtin; /* of /mcp without a session */
+	struct list proxies, calls;   /* of /mcp without a session (relay_proxy.c) */
+	struct list leaving;	      /* servers that take leave of theirs (relay_server_leave) */
+	bool stopping;		      /* nothing is started any more */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *gone_ctx;
 	uint64_t last_marker;
-};
-
-/* A server that the client named and we run. */
-struct client_process {
-	struct list link;
-	struct relay_process *child;
 };
 
 /* What is kept for one session. */
@@ -144,10 +131,11 @@ struct session_servers {
 	char key[33];
 	struct mcp_policy *rules;
 	enum policy_verdict fallback; /* for other servers' tools without a rule: categories.mcp */
-	struct list servers, children, remotes;
-	struct tool_names *names;   /* of the servers' tools */
-	struct list proxies, calls; /* relay_proxy.c */
-	struct relay_process *builtin;
+	struct list servers;	      /* struct served_server */
+	struct list own;	      /* struct relay_server, of those that the client named */
+	struct tool_names *names;     /* of the servers' tools */
+	struct list proxies, calls;   /* relay_proxy.c */
+	struct relay_server *builtin;
 	struct hosted_set *project;
 	struct buf
 		/* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be
@@ -189,8 +177,8 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 					      struct slice more);
 struct mcp_backend *relay_builtin(struct relay *r);
 /* A program that the client named: args an array of strings, env of {name, value}, both raw. */
-struct relay_process *client_process_new(struct session_servers *v, const char *name,
-					 const char *program, struct slice args, struct slice env);
+struct relay_server *client_process_new(struct session_servers *v, const char *name,
+					const char *program, struct slice args, struct slice env);
 
 /* relay.c */
 /* The lists of what is held for clients of /mcp. */
@@ -206,22 +194,6 @@ struct mcp_backend *relay_target(struct relay *r, const char *name, const char *
 /* Ends the calls of the list: their backend ends. */
 void proxy_calls_end(struct list *calls);
 void proxies_free(struct relay *r, struct list *proxies);
-
-/*
- * When a server that is wanted may start: at once, but one that dies at once is not started anew for every
- * call. All zeros but loop, start and ctx is right. Embedded in its owner, who cancels it before he goes.
- */
-struct start_pace {
-	struct loop *loop;
-	void (*start)(void *ctx);
-	void *ctx;
-	struct loop_timer timer;
-	uint64_t may_start; /* clock_mono_ms */
-};
-
-/* start is called once, from the loop. */
-void start_pace_want(struct start_pace *p);
-void start_pace_cancel(struct start_pace *p);
 
 /*
  * Checks before the harness starts whether a server that the harness reaches by itself can be reached:

@@ -48,25 +48,23 @@ static void test_setup_stays(void **state _unused_)
 		"echo '{\"id\":'$id',\"result\":{\"d\":'$d'}}'; exit 0";
 	char *argv[] = { "/bin/sh", "-c", (char *)(uintptr_t)script, NULL };
 	char *env[] = { "PATH=/usr/bin:/bin", NULL };
-	const struct relay_process_config config = { .name = "unit",
-						     .marker = "unit.1",
-						     .argv = argv,
-						     .env = env,
-						     .cwd = "/",
-						     .setup = SLICE("424242\n") };
-	struct relay_process *p = relay_process_new(ups_loop, procs, &config);
+	const struct mcp_stdio_config config = {
+		.name = "unit", .session = "unit.1", .argv = argv, .env = env, .cwd = "/"
+	};
+	struct relay_server *p =
+		relay_server_new(ups_loop, procs, &config, SLICE("424242\n"), NULL);
 
 	for (int i = 0; i < 2; i++) {
 		struct told a;
 
-		told_call(&a, relay_process_backend(p), "tools/list", "{}");
+		told_call(&a, relay_server_backend(p), "tools/list", "{}");
 		ups_until(&a.done);
 		assert_buf(&a.text, "= {\"d\":424242}");
 		buf_done(&a.text);
 		while (proc_host_count(procs))
 			ups_run(10);
 	}
-	relay_process_free(p);
+	relay_server_free(p);
 }
 
 int main(void)
