@@ -83,7 +83,7 @@ static void toolgate_on_settled(void *ctx)
 }
 
 /* Answers with a refusal, at the end of this turn of the loop. The inner call must be gone. */
-static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *why)
+static void refuse_because(struct toolgate_call *c, const struct toolgate_refusal *why)
 {
 	c->state = TOOLGATE_SETTLED;
 	loop_timer_cancel(&c->timer);
@@ -92,18 +92,15 @@ static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *
 	loop_defer(c->g->loop, &c->task, toolgate_on_settled, c);
 }
 
-static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *code,
-			 const char *limit, int64_t value)
+static void refuse_limit(struct toolgate_call *c, const char *code, const char *limit,
+			 int64_t value)
 {
-	const struct toolgate_refusal why = { code, limit, value };
-
-	++*count;
-	call_refuse(c, &why);
+	refuse_because(c, &(struct toolgate_refusal){ code, limit, value });
 }
 
-static void toolgate_call_refuse_for(struct toolgate_call *c, uint64_t *count, const char *code)
+static void call_refuse(struct toolgate_call *c, const char *code)
 {
-	refuse_limit(c, count, code, NULL, 0);
+	refuse_limit(c, code, NULL, 0);
 }
 
 /* --- the server's answers ---------------------------------------------------------------------------- */
@@ -160,7 +157,7 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 	c->inner = NULL;
 	loop_timer_cancel(&c->timer);
 	if (c->g->config.upward && is_lost(error)) {
-		toolgate_call_refuse_for(c, &c->g->counts.lost, "TOOL_CALL_LOST");
+		call_refuse(c, "TOOL_CALL_LOST");
 		return;
 	}
 	/* Before the size is checked, because a file is not shown to the model. */
@@ -169,10 +166,9 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 	if (result.n && c->g->config.builtin && toolgate_params_asked(result, &asked)) {
 		ask_ours(c, result, &asked);
 	} else if (result.n && is_too_large(c, result.n)) {
-		refuse_limit(c, &c->g->counts.too_large, "RESULT_TOO_LARGE", "maxResultBytes",
+		refuse_limit(c, "RESULT_TOO_LARGE", "maxResultBytes",
 			     c->word.rule.max_result_bytes);
 	} else if (is_too_large(c, error.n)) {
-		c->g->counts.too_large++;
 		toolgate_call_end(
 			c, SLICE_NONE,
 			SLICE("{\"code\":-32603,\"message\":\"the server's error is larger than the session's "
@@ -191,7 +187,7 @@ static void toolgate_on_timeout(void *ctx)
 	struct toolgate_call *c = ctx;
 
 	mcp_call_cancel(TAKE_PTR(c->inner));
-	refuse_limit(c, &c->g->counts.timed_out, "TIMEOUT", "timeoutMs", c->word.rule.timeout_ms);
+	refuse_limit(c, "TIMEOUT", "timeoutMs", c->word.rule.timeout_ms);
 }
 
 static void toolgate_call_start(struct toolgate_call *c, struct slice params)
@@ -219,11 +215,10 @@ static void ask_put(struct toolgate_call *c, const struct toolgate_question *q)
 	const struct toolgate *g = c->g;
 
 	c->state = TOOLGATE_HELD;
-	c->g->counts.asked++;
 	if (g->ops->ask)
 		g->ops->ask(g->ctx, &c->ask, q);
 	else
-		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		call_refuse(c, "PERMISSION_REJECTED");
 }
 
 /* A question of the server: keeps what the answer needs, and passes the rest to the client. */
@@ -236,7 +231,7 @@ static void ask_ours(struct toolgate_call *c, struct slice result,
 
 	buf_reset(&a->asked);
 	if (buf_add_slice(&a->asked, result) < 0) {
-		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		call_refuse(c, "PERMISSION_REJECTED");
 		return;
 	}
 	/* Key and state must point into the copy: the result is gone when the answer comes. */
@@ -283,7 +278,7 @@ void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer)
 	if (answer == TOOLGATE_ALLOW)
 		answer_allow(c);
 	else
-		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		call_refuse(c, "PERMISSION_REJECTED");
 }
 
 /* --- a call of a tool -------------------------------------------------------------------------------- */
@@ -296,7 +291,7 @@ static bool call_count(struct toolgate_call *c)
 	if (toolgate_count(c->g, &c->word, &(struct toolgate_caller){ c->tool, c->outside },
 			   &c->begun, &why))
 		return true;
-	call_refuse(c, &why);
+	refuse_because(c, &why);
 	return false;
 }
 
@@ -324,10 +319,9 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	struct toolgate *g = c->g;
 	bool continues;
 
-	g->counts.calls++;
 	mcp_policy_word(g->config.rules, g->server, c->tool, g->config.fallback, &c->word, NULL);
 	if (c->word.rule.verdict == POLICY_DENY) {
-		toolgate_call_refuse_for(c, &g->counts.denied, "POLICY_DENIED");
+		call_refuse(c, "POLICY_DENIED");
 		return;
 	}
 	continues = call_continues(c, params);
@@ -337,7 +331,7 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	if (c->word.rule.dry_run > 0) {
 		if (g->ops->recorded)
 			g->ops->recorded(g->ctx, c->tool, jobj_get(params, "arguments").raw);
-		toolgate_call_refuse_for(c, &g->counts.recorded, "DRY_RUN");
+		call_refuse(c, "DRY_RUN");
 	} else if (c->word.rule.verdict == POLICY_ASK && !continues) {
 		ask_rule(c);
 	} else {
@@ -489,9 +483,4 @@ struct mcp_backend *toolgate_backend(struct toolgate *g)
 struct mcp_backend *toolgate_outside(struct toolgate *g)
 {
 	return &g->outside;
-}
-
-const struct toolgate_counts *toolgate_counts(const struct toolgate *g)
-{
-	return &g->counts;
 }

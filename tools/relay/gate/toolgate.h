@@ -74,11 +74,6 @@ struct toolgate_config {
 	bool upward;			/* it is served by the session's client */
 };
 
-struct toolgate_counts {
-	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls,
-		over_budget, lost;
-};
-
 /* inner is borrowed and must outlive the gate. The gate is a backend: mcp_backend_free(toolgate_backend(g)) is
  * toolgate_free(g). */
 struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
@@ -89,4 +84,3 @@ struct mcp_backend *toolgate_backend(struct toolgate *g);
 /* The same for callers that are not the harness; not to be freed. */
 struct mcp_backend *toolgate_outside(struct toolgate *g);
 void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer);
-const struct toolgate_counts *toolgate_counts(const struct toolgate *g);

@@ -44,15 +44,10 @@ bool toolgate_count(struct toolgate *g, const struct mcp_policy_word *word,
 	uint64_t *own = word->own ? toolgate_tally_of(g, word->own) : NULL;
 
 	if ((own && toolgate_is_over(*own, word->own->max_calls, why)) ||
-	    toolgate_is_over(g->used, word->server_calls, why)) {
-		g->counts.over_calls++;
+	    toolgate_is_over(g->used, word->server_calls, why) ||
+	    /* The budget comes last, because it is the only one that must be given back. */
+	    !toolgate_begin(g, c, begun, why))
 		return false;
-	}
-	/* The budget comes last, because it is the only one that must be given back. */
-	if (!toolgate_begin(g, c, begun, why)) {
-		g->counts.over_budget++;
-		return false;
-	}
 	g->used++;
 	if (own)
 		++*own;

@@ -28,7 +28,6 @@ struct toolgate {
 	char *server;
 	const struct toolgate_ops *ops;
 	void *ctx;
-	struct toolgate_counts counts;
 	uint64_t used; /* calls let through */
 	struct toolgate_tally *tallies;
 	size_t ntallies;
