@@ -148,13 +148,6 @@ static void add_entries(struct mcpfile *f, struct jval servers, const struct mcp
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-static bool mcpfile_is_one_of(struct slice key, const char *const *names)
-{
-	while (*names && !jkey_is(key, *names))
-		names++;
-	return *names != NULL;
-}
-
 /* Warns about other members beside the servers, in either form. */
 static void warn_beside(struct mcpfile *f, struct slice text)
 {
@@ -167,10 +160,10 @@ static void warn_beside(struct mcpfile *f, struct slice text)
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
 
-		if (mcpfile_is_one_of(key, known))
+		if (mcp_key_is_one_of(key, known))
 			continue;
 		err_flatten(name);
-		if (mcpfile_is_one_of(key, builders))
+		if (mcp_key_is_one_of(key, builders))
 			err_field(&e, name, "FIELD_UNUSED", "this is for the builder of the image");
 		else
 			err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");
@@ -185,40 +178,27 @@ static void pairs_done(struct mcpfile_pairs *p)
 	free(p->at);
 }
 
-/* allowed and the file's own variables, which win; the caller frees the array alone. */
-static char **with_common(char *const *allowed, const struct mcpfile_pairs *common,
-			  struct buf *texts)
+static void strv_freep(char ***v)
 {
-	size_t n = strv_len(allowed), at = 0;
-	char **all = xalloc((common->n + n + 1) * sizeof(*all));
-
-	for (size_t i = 0; i < common->n; i++) {
-		buf_printf(texts, "%s=%s", common->at[i].name, common->at[i].value);
-		buf_putc(texts, '\0');
-	}
-	/* Only after the last write, because a buffer that grows moves its bytes. */
-	for (size_t i = 0; i < common->n; i++) {
-		all[i] = texts->data + at;
-		at += strlen(all[i]) + 1;
-	}
-	for (size_t i = 0; i < n; i++)
-		all[common->n + i] = allowed[i];
-	return all;
+	strv_free(*v);
 }
 
 static void parse_servers(struct mcpfile *f, struct jval servers, struct slice common_env,
 			  char *const *env)
 {
 	_cleanup_(pairs_done) struct mcpfile_pairs common = { 0 };
-	_cleanup_(buf_done) struct buf texts = { 0 };
-	_cleanup_(freep) char **all = NULL;
+	_cleanup_(strv_freep) char **all = NULL;
 	struct err e = { 0 };
 
 	if (mcpfile_pairs_decode(&common, common_env, "env", mcpfile_env_name_ok, env, &e) < 0) {
 		mcpfile_issue_add(f, false, NULL, &e);
 		return;
 	}
-	all = with_common(env, &common, &texts);
+	/* Before those that the caller allows: the first one of a name counts. */
+	for (size_t i = 0; i < common.n; i++)
+		strv_add(&all, xprintf("%s=%s", common.at[i].name, common.at[i].value));
+	for (char *const *v = env; v && *v; v++)
+		strv_add(&all, xstrdup(*v));
 	add_entries(f, servers, &common, all);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "base/buf.h"
@@ -141,21 +142,13 @@ static int find_transport(const struct raw_entry *raw, enum mcpfile_transport *r
 
 /* --- ${VAR} and ${VAR:-default} -------------------------------------------------------------------------- */
 
-static bool mcpfile_expand_is_variable(struct slice name)
+static bool is_variable(const char *name)
 {
-	for (size_t i = 0; i < name.n; i++)
-		if (name.p[i] != '_' && !isalpha((unsigned char)name.p[i]) &&
-		    !(i && isdigit((unsigned char)name.p[i])))
+	for (const char *p = name; *p; p++)
+		if (*p != '_' && !isalpha((unsigned char)*p) &&
+		    !(p > name && isdigit((unsigned char)*p)))
 			return false;
-	return name.n > 0;
-}
-
-static const char *lookup(char *const *env, struct slice name)
-{
-	for (char *const *e = env; e && *e; e++)
-		if (strncmp(*e, name.p, name.n) == 0 && (*e)[name.n] == '=')
-			return *e + name.n + 1;
-	return NULL;
+	return *name;
 }
 
 /* inside: what stands between the braces. */
@@ -163,21 +156,22 @@ static int mcpfile_expand_put_value(struct buf *out, struct slice inside, char *
 				    const char *field, struct err *e)
 {
 	const char *sep = memmem(inside.p, inside.n, ":-", 2), *value;
-	struct slice name = { inside.p, sep ? (size_t)(sep - inside.p) : inside.n };
+	size_t n = sep ? (size_t)(sep - inside.p) : inside.n;
+	_cleanup_(freep) char *name = xstrndup(inside.p, n);
 
-	if (!mcpfile_expand_is_variable(name))
+	if (!is_variable(name))
 		return err_field(e, field, "EXPANSION_INVALID",
 				 "%s: ${} takes the name of a variable, and :-default behind it",
 				 field);
-	value = lookup(env, name);
+	value = strv_env(env, name);
 	if (value)
 		buf_puts(out, value);
 	else if (sep)
-		buf_add(out, sep + 2, inside.n - name.n - 2);
+		buf_add(out, sep + 2, inside.n - n - 2);
 	else
 		return err_field(e, field, "ENV_UNSET",
-				 "%s: ${%.*s} is not in the environment allowed here", field,
-				 (int)MIN(name.n, 64u), name.p);
+				 "%s: ${%.64s} is not in the environment allowed here", field,
+				 name);
 	return 0;
 }
 
@@ -276,12 +270,8 @@ int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const cha
 
 bool mcpfile_env_name_ok(const char *name)
 {
-	for (const char *p = name; *p; p++)
-		if (*p != '_' && !isalpha((unsigned char)*p) &&
-		    !(p > name && isdigit((unsigned char)*p)))
-			return false;
 	/* ACPD_ is the prefix of the daemon's own variables, among them the marks of its processes. */
-	return *name && strncmp(name, "ACPD_", 5) != 0;
+	return is_variable(name) && strncmp(name, "ACPD_", 5) != 0;
 }
 
 /* The transport sets those that frame a request. */

@@ -177,7 +177,7 @@ void mcp_text_splice(struct buf *out, struct slice text, struct slice part, stru
 	buf_add(out, part.p + part.n, (size_t)(text.p + text.n - (part.p + part.n)));
 }
 
-static bool mcp_key_is_one_of(struct slice key, const char *const *keys)
+bool mcp_key_is_one_of(struct slice key, const char *const *keys)
 {
 	for (; *keys; keys++)
 		if (jkey_is(key, *keys))

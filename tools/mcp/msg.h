@@ -82,6 +82,7 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 /* The text with a part of it replaced. */
 void mcp_text_splice(struct buf *out, struct slice text, struct slice part, struct slice instead);
 /* The object without the members keys, which ends with NULL. */
+bool mcp_key_is_one_of(struct slice key, const char *const *keys);
 void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys);
 /* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results
  * that are not cacheable). */
