@@ -53,6 +53,16 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 	*GROW(p->env, p->nenv) = (struct harness_env){ xstrdup(name), xstrdup(value) };
 }
 
+void harness_plan_add_environ(struct harness_plan *p, char *const *environ_list)
+{
+	for (char *const *v = environ_list; v && *v; v++) {
+		size_t n = strcspn(*v, "=");
+		_cleanup_(freep) char *name = xstrndup(*v, n);
+
+		harness_plan_env(p, name, *v + n + ((*v)[n] == '='));
+	}
+}
+
 void harness_plan_file(struct harness_plan *p, const char *path, const char *text)
 {
 	*GROW(p->files, p->nfiles) = (struct harness_env){ xstrdup(path), xstrdup(text) };

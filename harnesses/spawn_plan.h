@@ -17,6 +17,8 @@ struct harness_plan {
 void harness_plan_done(struct harness_plan *p);
 /* Value of a variable set so far, or NULL. */
 const char *harness_plan_getenv(const struct harness_plan *p, const char *name);
+/* Sets each variable of an array of "NAME=value"; it may be NULL. */
+void harness_plan_add_environ(struct harness_plan *p, char *const *environ_list);
 /* "NAME=value" strings, NULL-terminated; caller frees with harness_plan_free_environ. */
 char **harness_plan_environ(const struct harness_plan *p);
 void harness_plan_free_environ(char **environ_list);

@@ -29,11 +29,7 @@ struct hosted_command {
 static void hosted_command_build_env(const struct hosted_server_config *c,
 				     struct harness_plan *plan)
 {
-	for (char *const *v = c->env; v && *v; v++) {
-		_cleanup_(freep) char *name = xstrndup(*v, strcspn(*v, "="));
-
-		harness_plan_env(plan, name, strchr(*v, '=') ? strchr(*v, '=') + 1 : "");
-	}
+	harness_plan_add_environ(plan, c->env);
 	for (size_t i = 0; i < c->entry->env.n; i++)
 		harness_plan_env(plan, c->entry->env.at[i].name, c->entry->env.at[i].value);
 	/* Last, so no entry can replace them: the sweep after the end finds processes by these

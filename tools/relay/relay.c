@@ -282,11 +282,7 @@ static char **marked(const struct relay_config *config)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 
-	for (char *const *e = config->env; *e; e++) {
-		_cleanup_(freep) char *name = xstrndup(*e, strcspn(*e, "="));
-
-		harness_plan_env(&plan, name, *e + strlen(name) + 1);
-	}
+	harness_plan_add_environ(&plan, config->env);
 	harness_plan_env(&plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(&plan, TREE_SESSION_ENV, RELAY_TOOLS_MARKER);
 	return harness_plan_environ(&plan);

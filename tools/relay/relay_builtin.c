@@ -149,11 +149,7 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	char **base = session_environ(v->session, marker);
 
-	for (char **e = base; *e; e++) {
-		_cleanup_(freep) char *name = xstrndup(*e, strcspn(*e, "="));
-
-		harness_plan_env(&plan, name, *e + strlen(name) + 1);
-	}
+	harness_plan_add_environ(&plan, base);
 	harness_plan_free_environ(base);
 	jarr_each(pair, env) {
 		_cleanup_(freep) char *name = NULL, *value = NULL;
