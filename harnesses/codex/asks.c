@@ -149,12 +149,7 @@ void codex_answer(struct harness *h, uint64_t ask_id, struct slice result)
 
 static char *decision(struct slice raw)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	buf_puts(&b, "{\"decision\":");
-	buf_add_slice(&b, raw);
-	buf_puts(&b, "}");
-	return b.failed ? NULL : xstrndup(b.data, b.len);
+	return xprintf("{\"decision\":%.*s}", (int)raw.n, raw.p);
 }
 
 /* An amendment to the rules: from now on commands that begin so, or hosts, are allowed or refused. */
@@ -268,16 +263,6 @@ static void ask_client(struct harness *h, struct codex_ask *a, struct slice para
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
-static void remember_command(struct codex_ask *a, const char *command)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	if (!command)
-		return;
-	buf_printf(&b, "$ %s", command); /* a tool's name has no space */
-	a->remember = b.failed ? NULL : xstrndup(b.data, b.len);
-}
-
 static void on_command(struct harness *h, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *command = codex_str(m->params, "command");
@@ -290,8 +275,8 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	a->wide = jobj_get(m->params, "networkApprovalContext").type == J_OBJECT ||
 		  jobj_get(m->params, "additionalPermissions").type == J_OBJECT;
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
-	if (h->limited)
-		remember_command(a, command);
+	if (h->limited && command)
+		a->remember = xprintf("$ %s", command); /* a tool's name has no space */
 	ask_client(h, a, m->params, title,
 		   a->remember && codex_name_known(&h->allowed, a->remember));
 }
@@ -364,12 +349,10 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 {
 	_cleanup_(freep) char *server = codex_str(m->params, "serverName");
 	_cleanup_(freep) char *tool = codex_str(meta, "tool_name"), *text = NULL;
-	_cleanup_(buf_done) struct buf name = { 0 };
 	struct codex_ask *a = codex_ask_new(h, m->id);
 	struct codex_item *it;
 
-	buf_printf(&name, "%s/%s", server ? server : "?", tool ? tool : "?");
-	a->remember = xstrndup(name.data, name.len);
+	a->remember = xprintf("%s/%s", server ? server : "?", tool ? tool : "?");
 	a->tool = a->remember;
 	/* The request does not name the item of the call, so the call is found by server and tool. */
 	it = codex_item_find_mcp(h, a->remember);
@@ -382,7 +365,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	add_choice(a, "reject_once",
 		   xstrdup("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
 	a->on_cancel = xstrdup("{\"action\":\"cancel\",\"content\":null,\"_meta\":null}");
-	ask_client(h, a, m->params, text ? text : name.data,
+	ask_client(h, a, m->params, text ? text : a->tool,
 		   codex_name_known(&h->allowed, a->remember));
 }
 

@@ -132,11 +132,8 @@ static void start_call(struct harness *h, struct codex_item *it, struct slice it
 	struct jval changes = jobj_get(item, "changes");
 
 	if (tool && server) {
-		_cleanup_(buf_done) struct buf name = { 0 };
-
-		buf_printf(&name, "%s/%s", server, tool);
 		free(it->tool);
-		it->tool = xstrndup(name.data, name.len);
+		it->tool = xprintf("%s/%s", server, tool);
 	}
 	if (!jraw_set(&it->paths, changes, J_ARRAY))
 		xstrset(&it->paths, NULL);

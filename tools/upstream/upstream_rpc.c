@@ -82,6 +82,7 @@ static struct slice own_token(struct upstream_rpc_request *rq, struct slice para
 	struct jslot token = { .key = "progressToken" };
 	struct jslot meta = { .key = "_meta", .sub = &token, .nsub = 1 };
 	struct slice at;
+	char id[16];
 
 	if (jscan_object(params, &meta, 1) != JSCAN_OK || token.v.type == J_NONE ||
 	    token.v.type == J_NULL)
@@ -90,9 +91,8 @@ static struct slice own_token(struct upstream_rpc_request *rq, struct slice para
 	buf_reset(&rq->token);
 	buf_add_slice(&rq->token, at);
 	/* Replaced in place, so every other byte of the params reaches the server unchanged. */
-	buf_add(b, params.p, (size_t)(at.p - params.p));
-	buf_printf(b, "%u", rq->id);
-	buf_add(b, at.p + at.n, (size_t)(params.p + params.n - (at.p + at.n)));
+	snprintf(id, sizeof(id), "%u", rq->id);
+	mcp_text_splice(b, params, at, slice_of(id));
 	return buf_slice(b);
 }
 
@@ -221,9 +221,7 @@ static void got_progress(struct upstream_rpc *l, struct slice params)
 	/* Progress of a call that asked for none is dropped. */
 	if (!rq || !rq->notify || !buf_len(&rq->token))
 		return;
-	buf_add(&b, params.p, (size_t)(at.p - params.p));
-	buf_add_slice(&b, buf_slice(&rq->token));
-	buf_add(&b, at.p + at.n, (size_t)(params.p + params.n - (at.p + at.n)));
+	mcp_text_splice(&b, params, at, buf_slice(&rq->token));
 	if (!b.failed)
 		rq->notify(rq->ctx, "notifications/progress", buf_slice(&b));
 }

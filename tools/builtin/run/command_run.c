@@ -266,17 +266,16 @@ void command_run_close_input(struct command_run *r)
 /* dir/program if it can be executed; dir is taken from cwd if it is relative. */
 static char *executable(const char *cwd, struct slice dir, const char *program)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	bool absolute = dir.n && dir.p[0] == '/';
+	_cleanup_(freep) char *path = xprintf("%s%s%.*s%s%s", absolute ? "" : cwd,
+					      absolute ? "" : "/", (int)dir.n, dir.p,
+					      dir.n ? "/" : "", program);
 	struct stat st;
 
-	if (!dir.n || dir.p[0] != '/')
-		buf_printf(&b, "%s/", cwd);
-	buf_printf(&b, "%.*s%s%s", (int)dir.n, dir.p, dir.n ? "/" : "", program);
-	buf_putc(&b, '\0');
 	/* A directory can have the execute bit, too, so only a regular file counts. */
-	if (b.failed || stat(b.data, &st) < 0 || !S_ISREG(st.st_mode) || access(b.data, X_OK) < 0)
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
 		return NULL;
-	return xstrdup(b.data);
+	return TAKE_PTR(path);
 }
 
 char *command_run_which(const char *program, char *const *env, const char *cwd, struct err *e)

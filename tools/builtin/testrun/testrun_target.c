@@ -73,11 +73,10 @@ static const struct known *find_known(const char *name, const char *dir)
 /* Its name cannot be guessed, so that no other process can put a file there before. */
 static char *report_path(const struct toolbox *b, const char *suffix)
 {
-	char name[17], *ret;
+	char name[17];
 
 	random_hex(name, 8);
-	ret = xprintf("%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix);
-	return ret;
+	return xprintf("%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix);
 }
 
 /* npm starts any runner: which one is found in package.json. */
@@ -259,34 +258,21 @@ static void test_names_put_literal(struct buf *b, char c)
 	buf_putc(b, c);
 }
 
-/* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. */
-static char *test_names_joined(char *const *only)
+/* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. Else names whose text has one
+ * of these: a regular expression for JavaScript. */
+static char *names_pattern(char *const *only, bool go)
 {
 	struct buf b = { 0 };
 
 	for (char *const *name = only; *name; name++) {
-		buf_puts(&b, name == only ? "^" : "|^");
+		buf_puts(&b, name == only ? "" : "|");
+		buf_puts(&b, go ? "^" : "");
 		for (const char *c = *name; *c; c++)
-			if (*c == '/')
+			if (go && *c == '/')
 				buf_puts(&b, "$/^");
 			else
 				test_names_put_literal(&b, *c);
-		buf_putc(&b, '$');
-	}
-	buf_putc(&b, '\0');
-	return b.failed ? xstrdup("") : b.data;
-}
-
-/* Names whose text has one of these: a regular expression for JavaScript. */
-static char *any_of(char *const *only)
-{
-	struct buf b = { 0 };
-
-	for (char *const *name = only; *name; name++) {
-		if (name != only)
-			buf_putc(&b, '|');
-		for (const char *c = *name; *c; c++)
-			test_names_put_literal(&b, *c);
+		buf_puts(&b, go ? "$" : "");
 	}
 	buf_putc(&b, '\0');
 	return b.failed ? xstrdup("") : b.data;
@@ -297,15 +283,14 @@ static void put_only(const struct test_target *t, char *const *only, char **argv
 	if (!only)
 		return;
 	if (t->runner && t->runner->only) {
-		_cleanup_(freep) char *pattern = any_of(only);
+		_cleanup_(freep) char *pattern = names_pattern(only, false);
 
-		if (asprintf(&argv[(*n)++], "%s%s", t->runner->only, pattern) < 0)
-			abort();
+		argv[(*n)++] = xprintf("%s%s", t->runner->only, pattern);
 		return;
 	}
 	if (t->joined_only) {
 		argv[(*n)++] = xstrdup(t->joined_only);
-		argv[(*n)++] = test_names_joined(only);
+		argv[(*n)++] = names_pattern(only, true);
 		return;
 	}
 	for (; *only; only++)
@@ -323,11 +308,9 @@ static void put_reporter(const struct test_target *t, unsigned shard, char **arg
 
 		if (!word)
 			break;
-		if (!path || !strstr(word, TEST_REPORT))
-			argv[*n] = xstrdup(word);
-		else if (asprintf(&argv[*n], "%.*s%s", (int)to, word, path) < 0)
-			abort();
-		(*n)++;
+		argv[(*n)++] = path && strstr(word, TEST_REPORT) ?
+				       xprintf("%.*s%s", (int)to, word, path) :
+				       xstrdup(word);
 	}
 }
 

@@ -110,6 +110,11 @@ static void http_post_fail(struct http_post *p, const char *reason, const char *
 	upstream_rpc_error(&p->h->up.rpc, id, buf_slice(&b));
 }
 
+bool http_post_is_method(const struct http_post *p, const char *method)
+{
+	return p->method && strcmp(p->method, method) == 0;
+}
+
 /* True if the request of this post still waits for its answer. */
 static bool http_post_is_open(const struct http_post *p)
 {
@@ -134,8 +139,8 @@ static void http_post_take_session(struct http_post *p, const struct http_head *
 {
 	struct slice v;
 
-	if (!p->method || strcmp(p->method, "initialize") != 0 ||
-	    !http_head_field(head, "mcp-session-id", &v) || !v.n || v.n > MCP_SESSION_ID_MAX)
+	if (!http_post_is_method(p, "initialize") || !http_head_field(head, "mcp-session-id", &v) ||
+	    !v.n || v.n > MCP_SESSION_ID_MAX)
 		return;
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] < 0x21 || v.p[i] > 0x7e)
@@ -311,11 +316,6 @@ static const struct http_exchange_ops http_exchange_ops = {
 };
 
 /* --- the request ------------------------------------------------------------------------------------------ */
-
-static bool http_post_is_method(const struct http_post *p, const char *method)
-{
-	return p->method && strcmp(p->method, method) == 0;
-}
 
 /* Writes the headers of its era. The handshake goes before an era is agreed on. */
 static void put_era(struct buf *b, const struct http_post *p)

@@ -136,6 +136,7 @@ struct mcp_remote {
 
 /* out NULL: the GET stream. Not sent yet. */
 struct http_post *http_post_new(struct mcp_remote *h, const struct upstream_rpc_out *out);
+bool http_post_is_method(const struct http_post *p, const char *method);
 void http_post_send(struct http_post *p);
 void http_post_close(struct http_post *p);
 /* Sends the request that ends the session (DELETE). */

@@ -104,15 +104,10 @@ void upstream_http_unreachable(struct mcp_remote *h, const char *why)
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
 
-static bool method_is(const char *method, const char *want)
-{
-	return method && strcmp(method, want) == 0;
-}
-
 /* True for what is sent even while all else waits. */
 static bool mcp_remote_may_send(const struct mcp_remote *h, const struct http_post *p)
 {
-	if (method_is(p->method, "initialize") || p == h->barrier)
+	if (http_post_is_method(p, "initialize") || p == h->barrier)
 		return true;
 	return !h->barrier && !h->renewing;
 }
@@ -163,7 +158,7 @@ static int mcp_remote_on_send(void *wire, const struct upstream_rpc_out *out)
 		return -E2BIG;
 	}
 	/* each goes on a connection of its own: the server must have this one before it gets any other */
-	if (method_is(out->method, "notifications/initialized"))
+	if (http_post_is_method(p, "notifications/initialized"))
 		h->barrier = p;
 	if (mcp_remote_may_send(h, p))
 		http_post_send(p);
