@@ -2,9 +2,9 @@
  * tool.h - a built-in tool: a row of a table, and a function. The tools themselves know no MCP.
  *
  * From the rows of fields come the JSON schemas (2020-12, additionalProperties false) and the check of every call's
- * arguments, so that what is announced is what is enforced. A tool either works on a thread of its own (work: may
- * block, sees nothing that changes) or on the loop (start, and cancel while it runs); it ends by tool_done or
- * tool_fail, exactly once, and may not touch the call after.
+ * arguments, so that what is announced is what is enforced. A tool either works on a thread of its own (work or result:
+ * may block, sees nothing that changes) or on the loop (start, and cancel while it runs); it ends by tool_done or
+ * tool_fail, exactly once, and may not touch the call after. With result that is done for it.
  *
  * A result is the structured object, and a text for models (model_text.h). An error is isError with structuredContent
  * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT,
@@ -93,7 +93,10 @@ struct builtin_tool {
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
 	void (*show)(struct buf *text, struct slice object,
 		     size_t room); /* for models (model_text.h); NULL: a line for each member */
-	void (*work)(struct builtin_call *c); /* on a thread: not NULL, or start is not */
+	/* One of these three. On a thread: work ends the call; result writes the members of its result, or returns <0
+	 * with e. */
+	void (*work)(struct builtin_call *c);
+	int (*result)(struct builtin_call *c, struct jw *w, struct err *e);
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct builtin_call *c); /* on the loop */
 	/* With start: the caller is gone, or the time is over (timed_out): end it soon, by one of both, with what
@@ -105,7 +108,7 @@ struct builtin_tool {
 	int (*setting_check)(struct slice object, struct err *e);
 };
 
-/* A row: what names it, and its tables; then what else it has (.show, .work, .waits, .start, .cancel, .setting). */
+/* A row: what names it, and its tables; then what else it has (.show, .work, .result, .waits, .start, .cancel, .setting). */
 /* clang-format off */
 #define BUILTIN_TOOL(name_, title_, text_, category_, hints_, in_, out_, ...) \
 	{ .name = name_, .title = title_, .text = text_, .category = category_, \

@@ -8,6 +8,7 @@
  * Missing parents are resolved twice: to judge, then to create them.
  */
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "tools/builtin/core/toolbox_internal.h"
 #include "policy/policy.h"
 
@@ -94,15 +95,15 @@ static int text_check(const char *path, struct err *e)
 	return 0;
 }
 
+static char *tool_path_join(const char *dir, const char *leaf)
+{
+	return xprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf);
+}
+
 /* Makes path absolute, without opening anything. */
 static char *absolute(const struct toolbox *b, const char *path)
 {
-	char *ret;
-
-	if (path[0] == '/')
-		return xstrdup(path);
-	ret = xprintf("%s/%s", strcmp(b->config.cwd, "/") == 0 ? "" : b->config.cwd, path);
-	return ret;
+	return path[0] == '/' ? xstrdup(path) : tool_path_join(b->config.cwd, path);
 }
 
 /* A descriptor of what path names now. */
@@ -196,7 +197,7 @@ size_t tool_path_root_len(const struct builtin_call *c, const char *real)
 
 const char *tool_path_shown(const struct builtin_call *c, const char *real)
 {
-	const char *rest = root_below(c->box->config.cwd, real);
+	const char *rest = path_below(real, c->box->config.cwd);
 
 	return !rest ? real : *rest ? rest : ".";
 }
@@ -304,11 +305,6 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 	return ret->dir < 0 ? ret->dir : 0;
 }
 
-static char *tool_path_join(const char *dir, const char *leaf)
-{
-	return xprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf);
-}
-
 static int name_plain(const struct builtin_call *c, const char *path, struct tool_path_entry *ret,
 		      struct err *e)
 {
@@ -375,14 +371,6 @@ int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_pa
 	return r;
 }
 
-/* dir is path, or one above it. */
-static bool tool_path_leads_to(const char *dir, const char *path)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 /* The directory that parent names, made with those above it where they are missing. judged: where it was found to
  * lie, and allowed; what leads elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
 static int make_parents(const struct builtin_call *c, const char *parent, unsigned depth,
@@ -407,7 +395,7 @@ static int make_parents(const struct builtin_call *c, const char *parent, unsign
 		*real = TAKE_PTR(made);
 		return -ENODATA;
 	}
-	if (!tool_path_leads_to(made, judged))
+	if (!path_below(judged, made))
 		return tool_errno(e, ESTALE, "a directory was exchanged above", parent);
 	/* Another call may make the same directory at this moment. */
 	if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)

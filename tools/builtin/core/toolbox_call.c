@@ -132,9 +132,22 @@ struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
 static void *toolbox_call_work(void *arg)
 {
 	struct toolbox_call *c = arg;
+	const struct builtin_tool *t = c->tool.tool;
+	struct err e = { 0 };
+	JW_BUF(w, out);
 
-	c->tool.tool->work(&c->tool);
+	if (!t->result)
+		t->work(&c->tool);
+	else if (t->result(&c->tool, &w, &e) < 0)
+		tool_fail(&c->tool, &e, SLICE_NONE);
+	else
+		tool_done(&c->tool, buf_slice(&out));
 	return NULL;
+}
+
+static bool is_threaded(const struct builtin_tool *t)
+{
+	return t->work || t->result;
 }
 
 /* Calls that mostly wait have a limit of their own. */
@@ -145,7 +158,7 @@ static unsigned *counter(struct toolbox_call *c)
 
 static void toolbox_call_count(struct toolbox_call *c, int by)
 {
-	if (c->tool.tool && c->tool.tool->work)
+	if (c->tool.tool && is_threaded(c->tool.tool))
 		*counter(c) += (unsigned)by;
 }
 
@@ -211,14 +224,14 @@ static void call_run(struct toolbox_call *c)
 {
 	const struct builtin_tool *t = c->tool.tool;
 	/* Tools on the loop, and those that wait, have limits of their own. */
-	int64_t ms = c->time_ms ? c->time_ms : t->work && !t->waits ? TOOL_TIME_MS : 0;
+	int64_t ms = c->time_ms ? c->time_ms : is_threaded(t) && !t->waits ? TOOL_TIME_MS : 0;
 	struct err e;
 
 	c->state = CALL_RUNNING;
 	toolbox_call_count(c, 1);
 	if (ms)
 		loop_timer_set(c->tool.box->loop, &c->timer, (uint64_t)ms, on_time_over, c);
-	if (!t->work) {
+	if (!is_threaded(t)) {
 		t->start(&c->tool);
 		return;
 	}
@@ -233,7 +246,7 @@ static bool may_run(struct toolbox_call *c)
 {
 	const struct builtin_tool *t = c->tool.tool;
 
-	return !t->work || *counter(c) < (t->waits ? TOOL_WAITS_MAX : TOOL_THREADS_MAX);
+	return !is_threaded(t) || *counter(c) < (t->waits ? TOOL_WAITS_MAX : TOOL_THREADS_MAX);
 }
 
 void toolbox_call_start(struct toolbox_call *c)

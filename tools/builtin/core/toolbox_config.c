@@ -12,6 +12,7 @@
  * both sides must be real paths.
  */
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "policy/policy.h"
@@ -143,22 +144,10 @@ void toolbox_config_done(struct toolbox_config *c)
 
 /* --- roots ---------------------------------------------------------------------------------------------------- */
 
-const char *root_below(const char *root, const char *path)
-{
-	size_t n = strlen(root);
-
-	if (n == 1) /* "/" */
-		return path[0] == '/' ? path + 1 : NULL;
-	/* Whole components must match: /ab is not below /a. */
-	if (strncmp(path, root, n) != 0 || (path[n] != '/' && path[n]))
-		return NULL;
-	return path[n] ? path + n + 1 : path + n;
-}
-
 const struct root *root_of(const struct toolbox *b, const char *path, const char **rest)
 {
 	for (size_t i = 0; i < b->nroots; i++) {
-		*rest = root_below(b->roots[i].path, path);
+		*rest = path_below(path, b->roots[i].path);
 		if (*rest)
 			return &b->roots[i];
 	}

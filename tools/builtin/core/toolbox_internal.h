@@ -110,8 +110,6 @@ int tool_args_check(const struct builtin_tool *t, struct slice args, struct err 
 /* toolbox_config.c: the roots and the policy of box->config. */
 int toolbox_config_open(struct toolbox *b, struct err *e);
 void toolbox_config_close(struct toolbox *b);
-/* What follows root in path, without a slash; NULL: it is not in it. */
-const char *root_below(const char *root, const char *path);
 /* The longest root that path is in, and the rest of the path; NULL: none. */
 const struct root *root_of(const struct toolbox *b, const char *path, const char **rest);
 bool root_is(const struct toolbox *b, const char *real);

@@ -1,5 +1,6 @@
 /* delete_file.c - deleteFile and createDirectory. */
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
@@ -89,32 +90,32 @@ static int check_roots(const struct builtin_call *c, const struct tool_path_entr
 		       struct err *e)
 {
 	char **roots = toolbox_config(c->box)->roots;
-	size_t n = strlen(at->real);
 
-	for (; *roots; roots++)
-		if (strncmp(*roots, at->real, n) == 0 && (*roots)[n] == '/')
+	for (; *roots; roots++) {
+		const char *rest = path_below(*roots, at->real);
+
+		if (rest && *rest)
 			return err_field(e, "path", "IS_ROOT",
 					 "%.120s is a root of this sandbox: it stays", *roots);
+	}
 	return 0;
 }
 
-static void delete_file(struct builtin_call *c)
+static int delete_file(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(tool_path_entry_done) struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
-	JW_BUF(w, out);
-	struct err e;
+	int r = tool_path_entry(c, path, TOOL_PATH_WRITE, false, &at, e);
 
-	if (tool_path_entry(c, path, TOOL_PATH_WRITE, false, &at, &e) < 0 ||
-	    check_roots(c, &at, &e) < 0 || delete_at(c, &at, path, &e) < 0) {
-		tool_fail(c, &e, SLICE_NONE);
-		return;
-	}
-	jw_bool(&w, "success", true);
-	jw_str(&w, "path", path);
+	if (r == 0)
+		r = check_roots(c, &at, e);
+	if (r == 0)
+		r = delete_at(c, &at, path, e);
+	jw_bool(w, "success", true);
+	jw_str(w, "path", path);
 	if (c->dry_run)
-		jw_bool(&w, "dryRun", true);
-	tool_done(c, buf_slice(&out));
+		jw_bool(w, "dryRun", true);
+	return r;
 }
 
 /* --- createDirectory ----------------------------------------------------------------- */
@@ -153,23 +154,17 @@ static int directory_make(struct builtin_call *c, const char *path, struct err *
 	return 0;
 }
 
-static void create_directory(struct builtin_call *c)
+static int create_directory(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	JW_BUF(w, out);
-	struct err e;
-	int r = directory_make(c, path, &e);
+	int r = directory_make(c, path, e);
 
-	if (r < 0) {
-		tool_fail(c, &e, SLICE_NONE);
-		return;
-	}
-	jw_bool(&w, "success", true);
-	jw_str(&w, "path", path);
-	jw_bool(&w, "created", r == 0);
+	jw_bool(w, "success", true);
+	jw_str(w, "path", path);
+	jw_bool(w, "created", r == 0);
 	if (c->dry_run)
-		jw_bool(&w, "dryRun", true);
-	tool_done(c, buf_slice(&out));
+		jw_bool(w, "dryRun", true);
+	return r;
 }
 
 #define DRY_RUN TF_BOOL("dryRun", 0, "true: nothing was changed")
@@ -210,9 +205,9 @@ const struct builtin_tool remove_tools[] = {
 	BUILTIN_TOOL(
 		"deleteFile", "Delete a file",
 		"Deletes a file, a link, or a directory. Roots are never deleted, nor links that lead out of them.",
-		CATEGORY_EDIT, HINT_DESTRUCTIVE, delete_in, delete_out, .work = delete_file),
+		CATEGORY_EDIT, HINT_DESTRUCTIVE, delete_in, delete_out, .result = delete_file),
 	BUILTIN_TOOL("createDirectory", "Make a directory", "Makes a directory and those above it.",
 		     CATEGORY_EDIT, HINT_IDEMPOTENT, create_in, create_out,
-		     .work = create_directory),
+		     .result = create_directory),
 	{ 0 },
 };

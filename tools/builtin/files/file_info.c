@@ -91,46 +91,39 @@ static void info_put(struct jw *w, const struct file_stat *l)
 		name_put(w, "symlinkTarget", target);
 }
 
-static void get_info(struct builtin_call *c)
+static int get_info(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	JW_BUF(w, out);
 	struct file_stat l;
-	struct err e;
+	int r = stat_path(c, path, &l, e);
 
-	if (stat_path(c, path, &l, &e) < 0) {
-		tool_fail(c, &e, SLICE_NONE);
-		return;
-	}
-	jw_str(&w, "path", path);
-	info_put(&w, &l);
+	if (r < 0)
+		return r;
+	jw_str(w, "path", path);
+	info_put(w, &l);
 	tool_path_entry_done(&l.at);
-	tool_done(c, buf_slice(&out));
+	return 0;
 }
 
 /* --- checkFileExists ------------------------------------------------------------------- */
 
-static void check_exists(struct builtin_call *c)
+static int check_exists(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	JW_BUF(w, out);
 	struct file_stat l;
-	struct err e;
-	int r = stat_path(c, path, &l, &e);
+	int r = stat_path(c, path, &l, e);
 
 	/* ENOTDIR: a component of the path is a file, so nothing can have this name. */
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR) {
-		tool_fail(c, &e, SLICE_NONE);
-		return;
-	}
-	jw_bool(&w, "exists", r == 0);
-	jw_str(&w, "path", path);
-	jw_bool(&w, "isDirectory", r == 0 && S_ISDIR(l.sb.st_mode));
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		return r;
+	jw_bool(w, "exists", r == 0);
+	jw_str(w, "path", path);
+	jw_bool(w, "isDirectory", r == 0 && S_ISDIR(l.sb.st_mode));
 	if (r == 0) {
-		jw_str(&w, "type", stat_type(&l.sb));
+		jw_str(w, "type", stat_type(&l.sb));
 		tool_path_entry_done(&l.at);
 	}
-	tool_done(c, buf_slice(&out));
+	return 0;
 }
 
 /* --- getFileSize ------------------------------------------------------------------------ */
@@ -180,36 +173,32 @@ static int size_sum_of(struct builtin_call *c, const struct file_stat *l, const 
 	return r;
 }
 
-static void get_size(struct builtin_call *c)
+static int get_size(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	JW_BUF(w, out);
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	struct size_sum sum = { 0 };
 	struct file_stat l = { .at = TOOL_PATH_ENTRY_NONE };
-	struct err e;
-	int r = stat_path(c, path, &l, &e);
+	int r = stat_path(c, path, &l, e);
 
 	recursive &= r == 0 && S_ISDIR(l.sb.st_mode);
 	if (recursive)
-		r = size_sum_of(c, &l, path, &sum, &e);
-	/* Out of time: the sum until then is the result, marked as partial. */
-	if (r < 0 && r != -ECANCELED) {
-		tool_fail(c, &e, SLICE_NONE);
-	} else {
-		jw_int(&w, "size", recursive ? sum.bytes : l.sb.st_size);
-		if (tool_arg_bool(c, "humanReadable", false))
-			human_put(&w, recursive ? sum.bytes : l.sb.st_size);
-		jw_str(&w, "path", path);
-		jw_bool(&w, "isDirectory", S_ISDIR(l.sb.st_mode));
-		jw_str(&w, "type", stat_type(&l.sb));
-		if (recursive) {
-			jw_int(&w, "files", sum.files);
-			jw_bool(&w, "partial", r == -ECANCELED);
-		}
-		tool_done(c, buf_slice(&out));
-	}
+		r = size_sum_of(c, &l, path, &sum, e);
 	tool_path_entry_done(&l.at);
+	/* Out of time: the sum until then is the result, marked as partial. */
+	if (r < 0 && r != -ECANCELED)
+		return r;
+	jw_int(w, "size", recursive ? sum.bytes : l.sb.st_size);
+	if (tool_arg_bool(c, "humanReadable", false))
+		human_put(w, recursive ? sum.bytes : l.sb.st_size);
+	jw_str(w, "path", path);
+	jw_bool(w, "isDirectory", S_ISDIR(l.sb.st_mode));
+	jw_str(w, "type", stat_type(&l.sb));
+	if (recursive) {
+		jw_int(w, "files", sum.files);
+		jw_bool(w, "partial", r == -ECANCELED);
+	}
+	return 0;
 }
 
 /* --- tables -------------------------------------------------------------------------- */
@@ -278,12 +267,12 @@ const struct builtin_tool info_tools[] = {
 	BUILTIN_TOOL("getFileInfo", "Look at a file",
 		     "Type, size, rights, owners and times of a file; a link is not followed.",
 		     CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, path_in, info_out,
-		     .work = get_info),
+		     .result = get_info),
 	BUILTIN_TOOL("checkFileExists", "Does a file exist",
 		     "Whether there is a file, directory or link of this name.", CATEGORY_READ,
-		     HINT_READ_ONLY | HINT_IDEMPOTENT, path_in, exists_out, .work = check_exists),
+		     HINT_READ_ONLY | HINT_IDEMPOTENT, path_in, exists_out, .result = check_exists),
 	BUILTIN_TOOL("getFileSize", "Size of a file",
 		     "Size of a file, or of all files in a directory.", CATEGORY_READ,
-		     HINT_READ_ONLY | HINT_IDEMPOTENT, size_in, size_out, .work = get_size),
+		     HINT_READ_ONLY | HINT_IDEMPOTENT, size_in, size_out, .result = get_size),
 	{ 0 },
 };

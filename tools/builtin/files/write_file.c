@@ -107,7 +107,7 @@ static mode_t write_item_mode(struct jval v)
 
 /* --- writeFile --------------------------------------------------------------------------------------------------- */
 
-static void write_one(struct builtin_call *c)
+static int write_one(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	struct write_item it = { .path = tool_arg_str(c, "path"),
 				 .parents = tool_arg_bool(c, "createParents", true),
@@ -116,28 +116,22 @@ static void write_one(struct builtin_call *c)
 					  .sync = tool_arg_bool(c, "fsync", false),
 					  .dry = c->dry_run },
 				 .at = TOOL_PATH_ENTRY_NONE };
-	JW_BUF(w, out);
-	struct err e = { 0 };
-	int r = get_content(c->args, &it.bytes, &e);
+	int r = get_content(c->args, &it.bytes, e);
 
 	if (r == 0)
-		r = write_item_check(c, &it, &e);
+		r = write_item_check(c, &it, e);
 	if (r == 0)
-		r = write_item(c, &it, &e);
-	if (r == 0) {
-		jw_bool(&w, "success", true);
-		jw_str(&w, "path", it.path);
-		jw_int(&w, "bytesWritten", (int64_t)buf_len(&it.bytes));
-		jw_bool(&w, "created", !it.old.st_nlink);
-		if (c->dry_run)
-			jw_bool(&w, "dryRun", true);
-		else
-			stat_put_version(&w, &it.now);
-		tool_done(c, buf_slice(&out));
-	} else {
-		tool_fail(c, &e, SLICE_NONE);
-	}
+		r = write_item(c, &it, e);
+	jw_bool(w, "success", true);
+	jw_str(w, "path", it.path);
+	jw_int(w, "bytesWritten", (int64_t)buf_len(&it.bytes));
+	jw_bool(w, "created", !it.old.st_nlink);
+	if (c->dry_run)
+		jw_bool(w, "dryRun", true);
+	else
+		stat_put_version(w, &it.now);
 	item_done(&it);
+	return r;
 }
 
 /* --- writeFiles ---------------------------------------------------------------------- */
@@ -169,27 +163,24 @@ static int check_twice(const struct write_item *items, size_t n, struct err *e)
 static int write_files_check(struct builtin_call *c, struct write_item *items, size_t *n,
 			     struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[96];
-	int r = 0;
 
-	jiter_init(&it, tool_arg(c, "files"));
-	while (r == 0 && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, tool_arg(c, "files")) {
 		struct write_item *item = &items[(*n)++];
+		int r = item_get(c, v.raw, item, e);
 
-		r = item_get(c, v.raw, item, e);
 		if (r == 0)
 			r = write_item_check(c, item, e);
 		if (r == 0)
 			r = check_twice(items, *n - 1, e);
-		if (r < 0) {
-			snprintf(field, sizeof(field), "files[%zu].%.60s", *n - 1,
-				 *e->field ? e->field : "path");
-			snprintf(e->field, sizeof(e->field), "%s", field);
-		}
+		if (r == 0)
+			continue;
+		snprintf(field, sizeof(field), "files[%zu].%.60s", *n - 1,
+			 *e->field ? e->field : "path");
+		snprintf(e->field, sizeof(e->field), "%s", field);
+		return r;
 	}
-	return r;
+	return 0;
 }
 
 static void write_item_put(struct jw *w, const struct write_item *it)
@@ -209,27 +200,24 @@ static void write_item_put(struct jw *w, const struct write_item *it)
 }
 
 /* Also after failures an ordinary result, because some files are written. */
-static void write_files_answer(struct builtin_call *c, const struct write_item *items, size_t n,
-			       size_t failed)
+static void write_files_put(struct jw *w, const struct write_item *items, size_t n, size_t failed,
+			    bool dry)
 {
-	JW_BUF(w, out);
-
-	jw_bool(&w, "success", !failed);
-	jw_arr(&w, "filesWritten");
+	jw_bool(w, "success", !failed);
+	jw_arr(w, "filesWritten");
 	for (size_t i = 0; i < n; i++)
 		if (!*items[i].e.reason)
-			jw_str(&w, NULL, items[i].path);
-	jw_end_arr(&w);
-	jw_arr(&w, "results");
+			jw_str(w, NULL, items[i].path);
+	jw_end_arr(w);
+	jw_arr(w, "results");
 	for (size_t i = 0; i < n; i++)
-		write_item_put(&w, &items[i]);
-	jw_end_arr(&w);
+		write_item_put(w, &items[i]);
+	jw_end_arr(w);
 	if (failed)
-		jw_str(&w, "note",
+		jw_str(w, "note",
 		       "what was written before a failure stays: nothing is rolled back");
-	if (c->dry_run)
-		jw_bool(&w, "dryRun", true);
-	tool_done(c, buf_slice(&out));
+	if (dry)
+		jw_bool(w, "dryRun", true);
 }
 
 static void write_next(struct builtin_call *c, struct write_item *it)
@@ -242,24 +230,21 @@ static void write_next(struct builtin_call *c, struct write_item *it)
 		it->e = e;
 }
 
-static void write_many(struct builtin_call *c)
+static int write_many(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	struct write_item *items = xalloc(TOOL_FILES_MAX * sizeof(*items));
 	size_t n = 0, failed = 0;
-	struct err e = { 0 };
+	int r = write_files_check(c, items, &n, e);
 
-	if (write_files_check(c, items, &n, &e) < 0) {
-		tool_fail(c, &e, SLICE_NONE);
-	} else {
-		for (size_t i = 0; i < n; i++) {
-			write_next(c, &items[i]);
-			failed += *items[i].e.reason != '\0';
-		}
-		write_files_answer(c, items, n, failed);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		write_next(c, &items[i]);
+		failed += *items[i].e.reason != '\0';
 	}
+	write_files_put(w, items, n, failed, c->dry_run);
 	for (size_t i = 0; i < n; i++)
 		item_done(&items[i]);
 	free(items);
+	return r;
 }
 
 /* --- tables -------------------------------------------------------------------------- */
@@ -339,11 +324,11 @@ const struct builtin_tool write_tools[] = {
 		"writeFile", "Write a file",
 		"Makes or replaces a file, atomically: there is the old or the new content, never a part.",
 		CATEGORY_EDIT, HINT_DESTRUCTIVE | HINT_IDEMPOTENT, write_in, write_out,
-		.work = write_one),
+		.result = write_one),
 	BUILTIN_TOOL(
 		"writeFiles", "Write several files",
 		"Every path is checked before any file is written; each file is written atomically. If writing one fails, the others stay: nothing is rolled back.",
 		CATEGORY_EDIT, HINT_DESTRUCTIVE | HINT_IDEMPOTENT, many_in, many_out,
-		.work = write_many),
+		.result = write_many),
 	{ 0 },
 };

@@ -22,7 +22,7 @@ struct grep {
 	int64_t context, per_file, left;
 	int64_t searched, with, binary, skipped;
 	bool truncated, costly;
-	struct jw w;
+	struct jw *w;
 };
 
 /* --- lines ---------------------------------------------------------------------------- */
@@ -72,11 +72,7 @@ static int64_t utf16_units(struct slice s)
 /* At most so many bytes of it, whole characters. */
 static struct slice shown(struct slice line)
 {
-	size_t n = MIN(line.n, (size_t)TOOL_GREP_LINE_MAX);
-
-	while (n && n < line.n && ((unsigned char)line.p[n] & 0xc0) == 0x80)
-		n--;
-	return (struct slice){ line.p, n };
+	return (struct slice){ line.p, model_text_cut(line, TOOL_GREP_LINE_MAX) };
 }
 
 static void before_put(struct grep *g, struct slice text, size_t at)
@@ -87,23 +83,23 @@ static void before_put(struct grep *g, struct slice text, size_t at)
 		at = line_before(text, at);
 		starts[n++] = at;
 	}
-	jw_arr(&g->w, "before");
+	jw_arr(g->w, "before");
 	/* Collected backwards, so written from the end. */
 	while (n > 0)
-		jw_slice(&g->w, NULL, shown(line_at(text, starts[--n])));
-	jw_end_arr(&g->w);
+		jw_slice(g->w, NULL, shown(line_at(text, starts[--n])));
+	jw_end_arr(g->w);
 }
 
 static void after_put(struct grep *g, struct slice text, size_t at)
 {
-	jw_arr(&g->w, "after");
+	jw_arr(g->w, "after");
 	for (int64_t i = 0; i < g->context; i++) {
 		at = grep_next_line(text, at);
 		if (at == text.n)
 			break;
-		jw_slice(&g->w, NULL, shown(line_at(text, at)));
+		jw_slice(g->w, NULL, shown(line_at(text, at)));
 	}
-	jw_end_arr(&g->w);
+	jw_end_arr(g->w);
 }
 
 struct hit {
@@ -115,18 +111,18 @@ static void hit_put(struct grep *g, const char *path, struct slice text, const s
 {
 	struct slice line = line_at(text, h->at);
 
-	jw_obj(&g->w, NULL);
-	file_walk_put_path(&g->w, g->path, path);
-	jw_int(&g->w, "line", h->number);
-	jw_int(&g->w, "column", utf16_units((struct slice){ line.p, h->start }));
-	jw_slice(&g->w, "text", shown(line));
+	jw_obj(g->w, NULL);
+	file_walk_put_path(g->w, g->path, path);
+	jw_int(g->w, "line", h->number);
+	jw_int(g->w, "column", utf16_units((struct slice){ line.p, h->start }));
+	jw_slice(g->w, "text", shown(line));
 	if (shown(line).n < line.n)
-		jw_bool(&g->w, "lineTruncated", true);
+		jw_bool(g->w, "lineTruncated", true);
 	if (g->context) {
 		before_put(g, text, h->at);
 		after_put(g, text, h->at);
 	}
-	jw_end_obj(&g->w);
+	jw_end_obj(g->w);
 }
 
 /* --- files ---------------------------------------------------------------------------- */
@@ -251,41 +247,33 @@ static int grep_search(struct grep *g, struct err *e)
 	return g->truncated ? 0 : r;
 }
 
-static void grep_answer(struct grep *g, struct buf *out)
+static int grep(struct builtin_call *c, struct jw *w, struct err *e)
 {
-	jw_end_arr(&g->w);
-	jw_bool(&g->w, "truncated", g->truncated);
-	jw_int(&g->w, "filesSearched", g->searched);
-	jw_int(&g->w, "filesWithMatches", g->with);
-	jw_int(&g->w, "filesBinary", g->binary);
-	jw_int(&g->w, "filesSkipped", g->skipped);
-	if (g->costly)
-		jw_str(&g->w, "note",
-		       "on some lines the pattern took too many steps: they count as not matching");
-	tool_done(g->call, buf_slice(out));
-}
-
-static void grep_work(struct builtin_call *c)
-{
-	_cleanup_(buf_done) struct buf out = { 0 };
 	struct grep g = { .call = c,
 			  .path = tool_arg_str(c, "path"),
 			  .context = tool_arg_int(c, "contextLines", 0),
 			  .per_file = tool_arg_int(c, "maxCountPerFile", INT64_MAX),
 			  .left = tool_arg_int(c, "maxMatches", 0),
-			  .w = JW(&out) };
-	struct err e;
+			  .w = w };
+	int r;
 
-	jw_arr(&g.w, "matches");
-	if (grep_search(&g, &e) == 0)
-		grep_answer(&g, &out);
-	else
-		tool_fail(c, &e, SLICE_NONE);
+	jw_arr(w, "matches");
+	r = grep_search(&g, e);
+	jw_end_arr(w);
+	jw_bool(w, "truncated", g.truncated);
+	jw_int(w, "filesSearched", g.searched);
+	jw_int(w, "filesWithMatches", g.with);
+	jw_int(w, "filesBinary", g.binary);
+	jw_int(w, "filesSkipped", g.skipped);
+	if (g.costly)
+		jw_str(w, "note",
+		       "on some lines the pattern took too many steps: they count as not matching");
 	if (g.regex)
 		regex_free(g.regex);
 	globs_done(&g.include);
 	globs_done(&g.exclude);
 	free(g.path);
+	return r;
 }
 
 static const struct tool_field in[] = {
@@ -338,6 +326,6 @@ const struct builtin_tool grep_tools[] = {
 		"grep", "Search in files",
 		"Finds lines that match a regular expression; a pattern that cannot be understood is EUNSUPPORTED_PATTERN.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_matches, .work = grep_work),
+		.show = list_text_matches, .result = grep),
 	{ 0 },
 };

@@ -19,7 +19,7 @@ struct list_page {
 	char *path, *type;
 	int64_t left;
 	struct buf last; /* path of the last one given, NUL-terminated */
-	struct jw w;
+	struct jw *w;
 };
 
 static bool has_extension(char *const *list, const char *name)
@@ -49,18 +49,18 @@ static void entry_put(struct list_page *l, const struct tree_entry *e)
 {
 	_cleanup_(freep) char *target = NULL;
 
-	jw_obj(&l->w, NULL);
-	name_put(&l->w, "name", e->leaf);
-	file_walk_put_path(&l->w, l->path, e->path);
-	jw_bool(&l->w, "isDirectory", S_ISDIR(e->sb.st_mode));
-	jw_str(&l->w, "type", stat_type(&e->sb));
-	jw_int(&l->w, "size", e->sb.st_size);
-	jw_int(&l->w, "mtime", stat_mtime_ms(&e->sb));
+	jw_obj(l->w, NULL);
+	name_put(l->w, "name", e->leaf);
+	file_walk_put_path(l->w, l->path, e->path);
+	jw_bool(l->w, "isDirectory", S_ISDIR(e->sb.st_mode));
+	jw_str(l->w, "type", stat_type(&e->sb));
+	jw_int(l->w, "size", e->sb.st_size);
+	jw_int(l->w, "mtime", stat_mtime_ms(&e->sb));
 	if (S_ISLNK(e->sb.st_mode))
 		target = link_target(e->dir, e->leaf);
 	if (target)
-		name_put(&l->w, "symlinkTarget", target);
-	jw_end_obj(&l->w);
+		name_put(l->w, "symlinkTarget", target);
+	jw_end_obj(l->w);
 }
 
 static int list_files_visit(void *ctx, const struct tree_entry *e)
@@ -117,14 +117,14 @@ static void list_roots(struct list_page *l)
 		/* A root that the policy denies, or that is gone. */
 		if (tool_path_find(l->call, *root, TOOL_PATH_STAT, &p, &e) < 0)
 			continue;
-		jw_obj(&l->w, NULL);
-		name_put(&l->w, "name", strrchr(*root, '/') + 1);
-		name_put(&l->w, "path", *root);
-		jw_bool(&l->w, "isDirectory", true);
-		jw_str(&l->w, "type", stat_type(&p.sb));
-		jw_int(&l->w, "size", p.sb.st_size);
-		jw_int(&l->w, "mtime", stat_mtime_ms(&p.sb));
-		jw_end_obj(&l->w);
+		jw_obj(l->w, NULL);
+		name_put(l->w, "name", strrchr(*root, '/') + 1);
+		name_put(l->w, "path", *root);
+		jw_bool(l->w, "isDirectory", true);
+		jw_str(l->w, "type", stat_type(&p.sb));
+		jw_int(l->w, "size", p.sb.st_size);
+		jw_int(l->w, "mtime", stat_mtime_ms(&p.sb));
+		jw_end_obj(l->w);
 		tool_path_done(&p);
 	}
 }
@@ -163,43 +163,35 @@ static void cursor_put(struct list_page *l)
 
 	/* A path need not be UTF-8, but the text of a cursor must be. */
 	base64_encode((struct slice){ l->last.data, l->last.len - 1 }, &text);
-	jw_slice(&l->w, "nextCursor", buf_slice(&text));
+	jw_slice(l->w, "nextCursor", buf_slice(&text));
 }
 
-static void list_files_work(struct builtin_call *c)
+static int files_list(struct builtin_call *c, struct jw *w, struct err *e)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
 	struct list_page l = { .call = c,
 			       .globs.deep = true,
 			       .path = tool_arg_str(c, "path"),
 			       .type = tool_arg_str(c, "type"),
 			       .extensions = tool_arg_strv(c, "extensions"),
 			       .left = tool_arg_int(c, "limit", 0),
-			       .w = JW(&out) };
-	struct err e;
-	int r;
+			       .w = w };
+	int r = 0;
 
-	jw_arr(&l.w, "files");
-	if (is_above_roots(c, l.path)) {
+	jw_arr(w, "files");
+	if (is_above_roots(c, l.path))
 		list_roots(&l);
-		r = 0;
-	} else {
-		r = list_files_walk(&l, &e);
-	}
-	if (r == 0 || r == PAGE_FULL) {
-		jw_end_arr(&l.w);
-		jw_str(&l.w, "path", l.path);
-		jw_bool(&l.w, "truncated", r == PAGE_FULL);
-		if (r == PAGE_FULL)
-			cursor_put(&l);
-		tool_done(c, buf_slice(&out));
-	} else {
-		tool_fail(c, &e, SLICE_NONE);
-	}
+	else
+		r = list_files_walk(&l, e);
+	jw_end_arr(w);
+	jw_str(w, "path", l.path);
+	jw_bool(w, "truncated", r == PAGE_FULL);
+	if (r == PAGE_FULL)
+		cursor_put(&l);
 	globs_done(&l.globs);
 	buf_done(&l.last);
 	strv_free(l.extensions);
 	free_each(l.path, l.type);
+	return r == PAGE_FULL ? 0 : r;
 }
 
 static const struct tool_field in[] = {
@@ -255,6 +247,6 @@ const struct builtin_tool list_tools[] = {
 		"listFiles", "List files",
 		"Lists a directory, or all below it, page by page: what is there all the time is given exactly once.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_files, .work = list_files_work),
+		.show = list_text_files, .result = files_list),
 	{ 0 },
 };

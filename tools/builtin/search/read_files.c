@@ -16,7 +16,7 @@ struct gather {
 	size_t file_max, left;
 	int64_t files_max, files, matched;
 	bool truncated;
-	struct jw w;
+	struct jw *w;
 };
 
 /* Text that was cut within a character is text still. */
@@ -44,13 +44,13 @@ static void read_files_put(struct gather *g, const struct tree_entry *e, struct 
 
 	if (cut)
 		cut_text(bytes);
-	jw_obj(&g->w, NULL);
-	file_walk_put_path(&g->w, g->path, e->path);
-	content_put(&g->w, "content", buf_slice(bytes), false);
-	jw_int(&g->w, "size", sb->st_size);
-	jw_bool(&g->w, "truncated", cut);
-	stat_put_version(&g->w, sb);
-	jw_end_obj(&g->w);
+	jw_obj(g->w, NULL);
+	file_walk_put_path(g->w, g->path, e->path);
+	content_put(g->w, "content", buf_slice(bytes), false);
+	jw_int(g->w, "size", sb->st_size);
+	jw_bool(g->w, "truncated", cut);
+	stat_put_version(g->w, sb);
+	jw_end_obj(g->w);
 	g->left -= MIN(g->left, buf_len(bytes));
 	g->files++;
 	g->truncated |= cut;
@@ -101,29 +101,25 @@ static int gather(struct gather *g, struct err *e)
 	return r == -ECANCELED ? 0 : r;
 }
 
-static void read_files_work(struct builtin_call *c)
+static int read_files(struct builtin_call *c, struct jw *w, struct err *e)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
 	struct gather g = { .call = c,
 			    .path = tool_arg_str(c, "path"),
 			    .file_max = (size_t)tool_arg_int(c, "maxFileBytes", 0),
 			    .left = (size_t)tool_arg_int(c, "maxTotalBytes", 0),
 			    .files_max = tool_arg_int(c, "maxFiles", 0),
-			    .w = JW(&out) };
-	struct err e;
+			    .w = w };
+	int r;
 
-	jw_arr(&g.w, "files");
-	if (gather(&g, &e) == 0) {
-		jw_end_arr(&g.w);
-		jw_int(&g.w, "matched", g.matched);
-		jw_int(&g.w, "omitted", g.matched - g.files);
-		jw_bool(&g.w, "truncated", g.truncated);
-		tool_done(c, buf_slice(&out));
-	} else {
-		tool_fail(c, &e, SLICE_NONE);
-	}
+	jw_arr(w, "files");
+	r = gather(&g, e);
+	jw_end_arr(w);
+	jw_int(w, "matched", g.matched);
+	jw_int(w, "omitted", g.matched - g.files);
+	jw_bool(w, "truncated", g.truncated);
 	globs_done(&g.globs);
 	free(g.path);
+	return r;
 }
 
 static const struct tool_field in[] = {
@@ -169,6 +165,6 @@ const struct builtin_tool glob_tools[] = {
 		"readFiles", "Read files by pattern",
 		"Reads all files whose paths match a pattern, in a stable order, within bounds of bytes.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_contents, .work = read_files_work),
+		.show = list_text_contents, .result = read_files),
 	{ 0 },
 };

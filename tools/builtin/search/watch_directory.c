@@ -34,8 +34,7 @@ struct directory_watch {
 	uint32_t cookie;
 	bool moved_dir;
 	uint64_t moved_due;
-	struct buf events;
-	struct jw w;
+	struct jw *w; /* in the array of events */
 };
 
 /* --- reports -------------------------------------------------------------------- */
@@ -57,13 +56,13 @@ static bool watch_emit(struct directory_watch *s, const char *type, const char *
 	if (s->told == s->most || (*name && hidden_by_policy(s, name)))
 		return false;
 	clock_gettime(CLOCK_REALTIME, &now);
-	jw_obj(&s->w, NULL);
-	jw_str(&s->w, "type", type);
-	name_put(&s->w, "name", name);
+	jw_obj(s->w, NULL);
+	jw_str(s->w, "type", type);
+	name_put(s->w, "name", name);
 	if (old)
-		name_put(&s->w, "oldName", old);
-	jw_int(&s->w, "timestamp", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
-	jw_end_obj(&s->w);
+		name_put(s->w, "oldName", old);
+	jw_int(s->w, "timestamp", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
+	jw_end_obj(s->w);
 	s->told++;
 	buf_printf(&text, "%s %s%s%s", type, old ? old : name, old ? " -> " : "", old ? name : "");
 	tool_progress(s->call, (double)s->told, 0, buf_slice(&text));
@@ -304,22 +303,7 @@ static void watch_until(struct directory_watch *s, uint64_t until)
 	look_at_root(s);
 }
 
-static void watch_answer(struct directory_watch *s, const char *path, uint64_t until)
-{
-	JW_BUF(w, out);
-
-	jw_bool(&w, "watchStarted", true);
-	jw_str(&w, "path", path);
-	buf_puts(&out, ",\"events\":[");
-	buf_add_slice(&out, buf_slice(&s->events));
-	buf_putc(&out, ']');
-	jw_bool(&w, "overflow", s->overflow || s->told == s->most);
-	jw_bool(&w, "partial", clock_mono_ms() < until);
-	jw_int(&w, "directories", (int64_t)s->dirs.n);
-	tool_done(s->call, buf_slice(&out));
-}
-
-static void watch_directory_work(struct builtin_call *c)
+static int watch_directory(struct builtin_call *c, struct jw *w, struct err *e)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	struct directory_watch s = { .call = c,
@@ -329,25 +313,28 @@ static void watch_directory_work(struct builtin_call *c)
 					       .fd = -1,
 					       .recursive = tool_arg_bool(c, "recursive", false),
 					       .gitignore = tool_arg_bool(c, "gitignore", true) },
-				     .w = JW(&s.events) };
+				     .w = w };
 	uint64_t until = clock_mono_ms() + (uint64_t)tool_arg_int(c, "watchDuration", 0);
-	struct err e;
-	int r = tool_path_find(c, path, TOOL_PATH_STAT, &s.dirs.start, &e);
+	int r = tool_path_find(c, path, TOOL_PATH_STAT, &s.dirs.start, e);
 
 	if (r == 0 && !S_ISDIR(s.dirs.start.sb.st_mode))
-		r = tool_errno(&e, ENOTDIR, "cannot watch", path);
+		r = tool_errno(e, ENOTDIR, "cannot watch", path);
 	if (r == 0)
-		r = watched_dirs_open(&s.dirs, &e);
+		r = watched_dirs_open(&s.dirs, e);
+	jw_bool(w, "watchStarted", true);
+	jw_str(w, "path", path);
+	jw_arr(w, "events");
 	if (r == 0) {
 		tool_progress(c, 0, 0, SLICE("watching"));
 		watch_until(&s, until);
-		watch_answer(&s, path, until);
-	} else {
-		tool_fail(c, &e, SLICE_NONE);
 	}
+	jw_end_arr(w);
+	jw_bool(w, "overflow", s.overflow || s.told == s.most);
+	jw_bool(w, "partial", clock_mono_ms() < until);
+	jw_int(w, "directories", (int64_t)s.dirs.n);
 	free(s.writes);
 	watched_dirs_done(&s.dirs);
-	buf_done(&s.events);
+	return r;
 }
 
 static const struct tool_field in[] = {
@@ -393,7 +380,7 @@ const struct builtin_tool watch_tools[] = {
 	BUILTIN_TOOL(
 		"watchDirectory", "Watch a directory",
 		"Waits and tells what is made, written, renamed and removed in a directory; each event is also a progress notification.",
-		CATEGORY_READ, HINT_READ_ONLY, in, out_fields, .work = watch_directory_work,
+		CATEGORY_READ, HINT_READ_ONLY, in, out_fields, .result = watch_directory,
 		.waits = true),
 	{ 0 },
 };

@@ -12,6 +12,7 @@
 
 #include "base/util.h"
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "base/strv.h"
 #include "tools/builtin/core/tool.h"
 
@@ -154,20 +155,13 @@ static void drop_at(struct watched_dirs *w, size_t i)
 	w->v[i] = w->v[--w->n];
 }
 
-static bool watched_dirs_is_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 {
 	/* Backwards, because drop_at moves the last entry into the gap. */
 	for (size_t i = w->n; i-- > 0;) {
 		char *moved;
 
-		if (!watched_dirs_is_below(w->v[i].path, from))
+		if (!path_below(w->v[i].path, from))
 			continue;
 		if (!to) {
 			/* The kernel then sends IN_IGNORED for a number that is not in the table
