@@ -14,7 +14,6 @@
 #define SESSION_SOCKET_IN_MAX (20 * MIB)          /* of messages begun by all its clients; one may be as long */
 #define SESSION_SOCKET_OUT_MAX (80 * MIB)         /* bytes that they together have not read */
 #define SESSION_SOCKET_LINE_MS 30000              /* from the first byte of a message to its end */
-#define SESSION_SOCKET_AGAIN_MS 100               /* when there was no descriptor for one */
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
 
 /* MCP over HTTP */

@@ -115,7 +115,7 @@ static void settle_ask(struct harness *h, struct codex_ask *a, const char *kind)
 	bool allowed = result && slice_starts(slice_of(kind), "allow");
 
 	if (allowed && a->remember && strcmp(kind, "allow_always") == 0)
-		codex_name_add(&h->allowed, a->remember);
+		strv_add(&h->allowed, xstrdup(a->remember));
 	codex_respond(h, slice_of(a->rpc_id), slice_of(result ? result : a->on_cancel));
 	codex_ask_free(a);
 	/* The client saw the call as pending until now. */
@@ -278,7 +278,7 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	if (h->limited && command)
 		a->remember = xprintf("$ %s", command); /* a tool's name has no space */
 	ask_client(h, a, m->params, title,
-		   a->remember && codex_name_known(&h->allowed, a->remember));
+		   a->remember && codex_name_known(h->allowed, a->remember));
 }
 
 static void on_patch(struct harness *h, const struct rpc_msg *m)
@@ -366,7 +366,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 		   xstrdup("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
 	a->on_cancel = xstrdup("{\"action\":\"cancel\",\"content\":null,\"_meta\":null}");
 	ask_client(h, a, m->params, text ? text : a->tool,
-		   codex_name_known(&h->allowed, a->remember));
+		   codex_name_known(h->allowed, a->remember));
 }
 
 static void on_elicitation(struct harness *h, const struct rpc_msg *m)

@@ -129,8 +129,6 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	list_init(&h->items);
 	list_init(&h->meters);
 	list_init(&h->children);
-	list_init(&h->allowed);
-	list_init(&h->warned);
 	return h;
 }
 
@@ -144,8 +142,8 @@ static struct harness *codex_free(struct harness *h)
 	codex_items_free(h);
 	codex_meters_free(h);
 	codex_children_free(h);
-	codex_names_free(&h->allowed);
-	codex_names_free(&h->warned);
+	strv_free(h->allowed);
+	strv_free(h->warned);
 	codex_models_free(h);
 	codex_settings_done(&h->now);
 	codex_settings_done(&h->wanted);

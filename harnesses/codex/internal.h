@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/strv.h"
 #include "harnesses/adapter.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -89,11 +90,6 @@ struct codex_item {
 	char *paths;	   /* fileChange: raw changes */
 };
 
-struct codex_name {
-	struct list link;
-	char *text;
-};
-
 struct harness {
 	struct harness_host host;
 	struct harness_caps caps;
@@ -133,9 +129,8 @@ struct harness {
 	unsigned silent_ms; /* the turn ends because no answer began for so long; 0: it does not */
 	bool outlived;	    /* a command of an earlier turn may still run */
 	unsigned mcp_starting;
-	struct list meters;	     /* tokens of each thread as last reported */
-	struct list allowed, warned; /* MCP tools and commands always allowed; warnings shown */
-	unsigned nwarned;
+	struct list meters;	  /* tokens of each thread as last reported */
+	char **allowed, **warned; /* MCP tools and commands always allowed; warnings shown */
 };
 
 typedef void notify_fn(struct harness *h, struct slice params);
@@ -269,6 +264,4 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m);
 void codex_user_input(struct harness *h, const struct rpc_msg *m);
 void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result);
 /* notices.c */
-bool codex_name_known(const struct list *l, const char *text);
-void codex_name_add(struct list *l, const char *text);
-void codex_names_free(struct list *l);
+bool codex_name_known(char *const *names, const char *text);

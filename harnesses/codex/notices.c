@@ -8,30 +8,12 @@
 
 #define WARNINGS_MAX 64 /* kept to be shown once only */
 
-bool codex_name_known(const struct list *l, const char *text)
+bool codex_name_known(char *const *names, const char *text)
 {
-	list_each(n, (struct list *)l, struct codex_name, link)
-		if (strcmp(n->text, text) == 0)
+	for (; names && *names; names++)
+		if (strcmp(*names, text) == 0)
 			return true;
 	return false;
-}
-
-void codex_name_add(struct list *l, const char *text)
-{
-	struct codex_name *n = new0(struct codex_name);
-
-	n->text = xstrdup(text);
-	list_add_tail(l, &n->link);
-}
-
-void codex_names_free(struct list *l)
-{
-	while (!list_empty(l)) {
-		struct codex_name *n = list_first(l, struct codex_name, link);
-
-		list_del(&n->link);
-		free_each(n->text, n);
-	}
 }
 
 static void codex_notice(struct harness *h, const char *severity, const char *title,
@@ -68,13 +50,11 @@ static const char *const not_told[] = { "bubblewrap" };
 
 static bool seen(struct harness *h, const char *text)
 {
-	if (codex_name_known(&h->warned, text))
+	if (codex_name_known(h->warned, text))
 		return true;
 	/* When the list is full, further warnings are shown each time: too many are better than none. */
-	if (h->nwarned < WARNINGS_MAX) {
-		codex_name_add(&h->warned, text);
-		h->nwarned++;
-	}
+	if (strv_len(h->warned) < WARNINGS_MAX)
+		strv_add(&h->warned, xstrdup(text));
 	return false;
 }
 

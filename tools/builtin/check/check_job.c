@@ -115,7 +115,7 @@ static void check_job_refuse(struct check_job *j, const char *why)
 struct command {
 	struct command_run_host *host;
 	struct command_run *run;
-	char **argv, *program, *cwd;
+	char **argv, *cwd;
 };
 
 static void check_command_put_stream(struct jw *w, const struct command *c,
@@ -175,18 +175,19 @@ static int check_command_prepare(struct check_job *j, struct command *c, struct 
 				    file_join(j->root, j->cwd);
 	take_env(j);
 	if (j->argv.n) {
+		char *program;
+
 		take_words(j, c);
-		c->program = command_run_which(c->argv[0], environ, c->cwd, e);
-		if (!c->program)
+		program = command_run_which(c->argv[0], environ, c->cwd, e);
+		if (!program)
 			return -ENOENT;
 		free(c->argv[0]);
-		c->argv[0] = xstrdup(c->program);
+		c->argv[0] = program;
 		return 0;
 	}
-	c->argv = xalloc(4 * sizeof(char *));
-	c->argv[0] = xstrdup(command_shell());
-	c->argv[1] = xstrdup("-c");
-	c->argv[2] = xstrdup(j->command);
+	strv_add(&c->argv, xstrdup(command_shell()));
+	strv_add(&c->argv, xstrdup("-c"));
+	strv_add(&c->argv, xstrdup(j->command));
 	return 0;
 }
 
@@ -216,7 +217,7 @@ static void check_command_end(struct check_job *j)
 	/* Kills what still runs, and waits for its end. */
 	command_run_host_free(c->host);
 	strv_free(c->argv);
-	free_each(c->program, c->cwd, c);
+	free_each(c->cwd, c);
 }
 
 static const struct check_job_kind check_job_command = { check_command_start, check_command_end };

@@ -378,11 +378,6 @@ static void pr_on_exit(void *ctx, const struct command_run_status *st)
 
 static const struct command_run_events events = { NULL, pr_on_exit };
 
-static bool is_gits(const char *variable)
-{
-	return strncmp(variable, "GIT_", 4) == 0;
-}
-
 /* The environment without what others told git, and with what keeps it quiet, local and away from the repository's
  * index. */
 static char **env_make(const struct pr *p)
@@ -392,20 +387,18 @@ static char **env_make(const struct pr *p)
 	static const char *const fixed[] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",
 					     "GIT_NO_LAZY_FETCH=1",   "GIT_OPTIONAL_LOCKS=0",
 					     "GIT_PAGER=cat",	      "LC_ALL=C" };
-	size_t n = strv_len(environ), k = 0;
-	char **env = xalloc((n + ARRAY_SIZE(fixed) + 4) * sizeof(*env));
+	char **env = NULL;
 
-	for (size_t i = 0; i < n; i++)
-		if (!is_gits(environ[i]))
-			env[k++] = xstrdup(environ[i]);
+	for (char **v = environ; *v; v++)
+		if (strncmp(*v, "GIT_", 4) != 0)
+			strv_add(&env, xstrdup(*v));
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
-		env[k++] = xstrdup(fixed[i]);
-	if (asprintf(&env[k++], "GIT_INDEX_FILE=%s", p->index) < 0)
-		abort();
-	if (p->objects && asprintf(&env[k++], "GIT_OBJECT_DIRECTORY=%s", p->objects) < 0)
-		abort();
+		strv_add(&env, xstrdup(fixed[i]));
+	strv_add(&env, xprintf("GIT_INDEX_FILE=%s", p->index));
+	if (p->objects)
+		strv_add(&env, xprintf("GIT_OBJECT_DIRECTORY=%s", p->objects));
 	if (p->lender)
-		env[k] = xstrdup(p->lender);
+		strv_add(&env, xstrdup(p->lender));
 	return env;
 }
 

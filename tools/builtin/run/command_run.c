@@ -57,15 +57,6 @@ struct command_run_host *command_run_host_new(struct loop *loop)
 	return h;
 }
 
-static void command_run_close_io(struct command_run *r, struct loop_io *io)
-{
-	if (io->fd < 0)
-		return;
-	loop_io_set(r->host->loop, io, 0);
-	close(io->fd);
-	io->fd = -1;
-}
-
 /* --- how it ends ------------------------------------------------------------------------------------- */
 
 static void command_run_report(void *ctx)
@@ -94,7 +85,7 @@ static void command_run_drain_over(void *ctx)
 	struct command_run *r = ctx;
 
 	for (int s = 0; s < RUN_STREAMS; s++)
-		command_run_close_io(r, &r->stream[s]);
+		loop_io_close(r->host->loop, &r->stream[s]);
 	check_done(r);
 }
 
@@ -108,14 +99,14 @@ static void command_run_ended(struct command_run *r, int status)
 	r->status.ms = clock_mono_ms() - r->started;
 	loop_timer_cancel(&r->timer);
 	loop_timer_cancel(&r->kill_timer);
-	command_run_close_io(r, &r->in);
+	loop_io_close(r->host->loop, &r->in);
 }
 
 /* Nothing is left below the keeper. If it never reported how the command ended it was killed itself, and the command
  * died with it (PDEATHSIG): others of its process group may live on. */
 static void keeper_gone(struct command_run *r)
 {
-	command_run_close_io(r, &r->words);
+	loop_io_close(r->host->loop, &r->words);
 	if (!r->told) {
 		kill(-r->pid, SIGKILL);
 		command_run_ended(r, SIGKILL);
@@ -195,7 +186,7 @@ static void command_run_read(struct command_run *r, enum command_run_stream s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		command_run_close_io(r, &r->stream[s]);
+		loop_io_close(r->host->loop, &r->stream[s]);
 		check_done(r);
 		return;
 	}
@@ -223,7 +214,7 @@ static void flush_input(struct command_run *r)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* it reads no more; its end will show why */
-			command_run_close_io(r, &r->in);
+			loop_io_close(r->host->loop, &r->in);
 			return;
 		}
 		buf_consume(&r->in_buf, (size_t)n);
@@ -232,7 +223,7 @@ static void flush_input(struct command_run *r)
 	/* Without input, EPOLLOUT must be off: an empty pipe is always writable, and the loop would
 	 * spin. */
 	if (!buf_len(&r->in_buf) && r->input_over)
-		command_run_close_io(r, &r->in);
+		loop_io_close(r->host->loop, &r->in);
 	else
 		loop_io_set(r->host->loop, &r->in, buf_len(&r->in_buf) ? EPOLLOUT : 0);
 }
@@ -354,10 +345,10 @@ struct command_run *command_run_free(struct command_run *r)
 	loop_timer_cancel(&r->timer);
 	loop_timer_cancel(&r->kill_timer);
 	loop_task_cancel(&r->exit_task);
-	command_run_close_io(r, &r->in);
-	command_run_close_io(r, &r->words);
+	loop_io_close(r->host->loop, &r->in);
+	loop_io_close(r->host->loop, &r->words);
 	for (int s = 0; s < RUN_STREAMS; s++) {
-		command_run_close_io(r, &r->stream[s]);
+		loop_io_close(r->host->loop, &r->stream[s]);
 		command_output_done(&r->output[s]);
 	}
 	buf_done(&r->in_buf);

@@ -4,8 +4,7 @@
  *
  * A client must have the uid of the session (SO_PEERCRED) and its key, which is compared by digest
  * in constant time. Connections without a first line are limited in time and bytes, and the oldest
- * makes place for a new one. If no descriptor is left, the listener pauses, because a
- * level-triggered epoll would spin.
+ * makes place for a new one.
  */
 #include "tools/relay/harness/session_socket.h"
 
@@ -16,6 +15,7 @@
 #include "digest/digest.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
+#include "loop/acceptor.h"
 #include "tools/mcp/mcp_serve.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@
 
 struct session_socket {
 	struct loop *loop;
-	struct loop_io io;
-	char *path;
+	struct acceptor acceptor;
+	char *path;	   /* NULL: it does not listen */
 	struct sha256 key; /* of the key */
 	uid_t uid;
 	const struct session_socket_ops *ops;
@@ -34,7 +34,6 @@ struct session_socket {
 	struct list clients;
 	unsigned n;
 	struct mcp_budget budget; /* of all its clients */
-	struct loop_timer again;  /* there was no descriptor for a client */
 };
 
 struct socket_client {
@@ -131,22 +130,6 @@ static void socket_client_on_readable(void *ctx, uint32_t events _unused_)
 		socket_client_free(c);
 }
 
-static void session_socket_on_again(void *ctx)
-{
-	struct session_socket *d = ctx;
-
-	loop_io_set(d->loop, &d->io, EPOLLIN);
-}
-
-/* The client that waits would wake us again at once. */
-static void on_no_room(struct session_socket *d, int error)
-{
-	if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS)
-		return;
-	loop_io_set(d->loop, &d->io, 0);
-	loop_timer_set(d->loop, &d->again, SESSION_SOCKET_AGAIN_MS, session_socket_on_again, d);
-}
-
 /* Drops the oldest without a first line. Not freed at once: this turn may hold an event for it. */
 static void session_socket_drop_silent(struct session_socket *d)
 {
@@ -161,16 +144,11 @@ static void session_socket_drop_silent(struct session_socket *d)
 	}
 }
 
-static void session_socket_on_accept(void *ctx, uint32_t events _unused_)
+static void session_socket_on_accept(void *ctx, int fd)
 {
 	struct session_socket *d = ctx;
-	int fd = accept4(d->io.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct socket_client *c;
 
-	if (fd < 0) {
-		on_no_room(d, errno);
-		return;
-	}
 	if (d->n >= SESSION_SOCKET_CLIENTS_MAX)
 		session_socket_drop_silent(d);
 	if (!unixsock_peer_is(fd, d->uid) || d->n >= SESSION_SOCKET_CLIENTS_MAX) {
@@ -192,10 +170,10 @@ struct session_socket *session_socket_new(struct loop *loop, const char *path, u
 					  void *ctx, struct err *e)
 {
 	struct session_socket *d = new0(struct session_socket);
-	int r;
+	int fd = unixsock_listen(path), r = MIN(fd, 0);
 
 	d->loop = loop;
-	d->path = xstrdup(path);
+	d->path = fd < 0 ? NULL : xstrdup(path);
 	d->uid = uid;
 	d->ops = ops;
 	d->ctx = ctx;
@@ -203,15 +181,13 @@ struct session_socket *session_socket_new(struct loop *loop, const char *path, u
 	d->budget = (struct mcp_budget){ .in_max = SESSION_SOCKET_IN_MAX,
 					 .out_max = SESSION_SOCKET_OUT_MAX,
 					 .line_ms = SESSION_SOCKET_LINE_MS };
-	d->io = (struct loop_io){ .fd = unixsock_listen(path),
-				  .fn = session_socket_on_accept,
-				  .ctx = d };
-	r = d->io.fd < 0 ? d->io.fd : sha256_of(slice_of(key), &d->key);
+	if (r == 0)
+		r = acceptor_open(&d->acceptor, loop, fd, session_socket_on_accept, d);
+	if (r == 0)
+		r = sha256_of(slice_of(key), &d->key);
 	/* unix(7): connecting needs write permission, so the session's user must own the socket. */
 	if (r == 0 && uid != geteuid() && chown(path, uid, gid) < 0)
 		r = -errno;
-	if (r == 0)
-		r = loop_io_set(loop, &d->io, EPOLLIN);
 	if (r < 0) {
 		err_set(e, r, 0, "MCP_SOCKET_FAILED", "%s: %s", path, strerror(-r));
 		return session_socket_free(d);
@@ -230,12 +206,10 @@ struct session_socket *session_socket_free(struct session_socket *d)
 	if (!d)
 		return NULL;
 	session_socket_clear(d);
-	loop_timer_cancel(&d->again);
-	if (d->io.fd >= 0) {
-		loop_io_close(d->loop, &d->io);
-		/* The name of a socket remains after close(2) (unix(7)). */
+	acceptor_close(&d->acceptor);
+	/* The name of a socket remains after close(2) (unix(7)). */
+	if (d->path)
 		unlink(d->path);
-	}
 	free_each(d->path, d);
 	return NULL;
 }

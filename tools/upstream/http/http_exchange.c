@@ -70,14 +70,6 @@ struct http_exchange {
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-static void disconnect(struct http_exchange *x)
-{
-	if (x->io.fd < 0)
-		return;
-	loop_io_set(x->loop, &x->io, 0);
-	close(TAKE_FD(x->io.fd));
-}
-
 static void http_exchange_free(void *ctx)
 {
 	struct http_exchange *x = ctx;
@@ -95,7 +87,7 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 	x->state = X_OVER;
 	x->fetched = fetched_exchange_close(x->fetched);
 	dial_stop(&x->dial);
-	disconnect(x);
+	loop_io_close(x->loop, &x->io);
 	loop_defer(x->loop, &x->task, http_exchange_free, x);
 	return NULL;
 }
@@ -107,7 +99,7 @@ static void http_exchange_finish(struct http_exchange *x, enum http_exchange_end
 	if (x->state == X_OVER)
 		return;
 	x->state = X_OVER;
-	disconnect(x);
+	loop_io_close(x->loop, &x->io);
 	x->ops->end(x->ctx, how, why);
 }
 

@@ -154,10 +154,7 @@ struct resolve *resolve_cancel(struct resolve *r)
 	if (!r)
 		return NULL;
 	loop_task_cancel(&r->task);
-	if (r->io.fd >= 0) {
-		loop_io_set(r->loop, &r->io, 0);
-		close(r->io.fd);
-	}
+	loop_io_close(r->loop, &r->io);
 	free(r);
 	return NULL;
 }
