@@ -81,6 +81,14 @@ static inline bool slice_item(struct slice *list, char separator, struct slice *
 	return true;
 }
 
+/* Bytes of the first line of s, with its newline if it has one. */
+static inline size_t slice_line(struct slice s)
+{
+	const char *end = s.n ? memchr(s.p, '\n', s.n) : NULL;
+
+	return end ? (size_t)(end - s.p) + 1 : s.n;
+}
+
 /* Returns s without those of these bytes that are around it. */
 static inline struct slice slice_trim(struct slice s, const char *bytes)
 {

@@ -158,15 +158,14 @@ static uint32_t class_of(struct classes *c, const char *p, uint32_t n)
 
 static void number_lines(struct classes *c, struct line_side *s, int which)
 {
-	const char *p = s->text.p, *end = p + s->text.n;
+	struct slice rest = s->text;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-		uint32_t n = (uint32_t)((newline ? newline + 1 : end) - p);
+		size_t n = slice_line(rest);
 
-		s->id[i] = class_of(c, p, n);
+		s->id[i] = class_of(c, rest.p, (uint32_t)n);
 		c->row[s->id[i]].count[which]++;
-		p += n;
+		rest = slice_after(rest, n);
 	}
 }
 

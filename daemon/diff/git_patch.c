@@ -169,11 +169,9 @@ struct hunk_reader {
 
 static struct slice hunk_next_line(struct hunk_reader *r)
 {
-	const char *newline = memchr(r->rest.p, '\n', r->rest.n);
-	size_t n = newline ? (size_t)(newline + 1 - r->rest.p) : r->rest.n;
-	struct slice line = { r->rest.p, n };
+	struct slice line = { r->rest.p, slice_line(r->rest) };
 
-	r->rest = slice_after(r->rest, n);
+	r->rest = slice_after(r->rest, line.n);
 	r->line++;
 	return line;
 }

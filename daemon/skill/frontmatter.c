@@ -19,17 +19,6 @@
 
 /* --- between the lines --------------------------------------------------------------------------------- */
 
-/* Takes the next line, without its end, from rest. */
-static struct slice front_take_line(struct slice *rest)
-{
-	const char *nl = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-	struct slice line = { rest->p, nl ? (size_t)(nl - rest->p) : rest->n };
-	size_t used = nl ? line.n + 1 : line.n;
-
-	*rest = slice_after(*rest, used);
-	return line;
-}
-
 static bool front_is_fence(struct slice line)
 {
 	if (!slice_skip(&line, "---"))
@@ -46,14 +35,13 @@ static bool front_find_fences(struct slice file, struct slice *yaml, struct slic
 {
 	struct slice rest = file, line;
 
-	if (!front_is_fence(front_take_line(&rest))) {
+	if (!slice_item(&rest, '\n', &line) || !front_is_fence(line)) {
 		skill_note(r, SKILL_FATAL, "FRONTMATTER_MISSING", (struct skill_at){ .line = 1 },
 			   "the file does not begin with a line of three hyphens");
 		return false;
 	}
 	yaml->p = rest.p;
-	while (rest.n) {
-		line = front_take_line(&rest);
+	while (slice_item(&rest, '\n', &line)) {
 		/* Only at the left edge: an indented --- is text of a block scalar. */
 		if (!front_is_fence(line))
 			continue;
@@ -347,13 +335,6 @@ static bool quote_has_colon(struct slice value)
 	return false;
 }
 
-static size_t quote_line_length(struct slice s)
-{
-	const char *nl = s.n ? memchr(s.p, '\n', s.n) : NULL;
-
-	return nl ? (size_t)(nl - s.p) + 1 : s.n;
-}
-
 static void quote_put(struct buf *b, struct slice value)
 {
 	buf_putc(b, '"');
@@ -370,13 +351,13 @@ bool front_quote(struct slice yaml, struct buf *ret)
 	bool changed = false;
 
 	while (yaml.n) {
-		size_t n = quote_line_length(yaml),
-		       at = quote_plain_value((struct slice){ yaml.p, n }), end;
+		size_t n = slice_line(yaml), at = quote_plain_value((struct slice){ yaml.p, n }),
+		       end;
 		bool wrong = quote_has_colon((struct slice){ yaml.p + at, n - at });
 
 		/* After the check for a colon: only the key's own line counts for it. */
 		while (quote_goes_on(slice_after(yaml, n)))
-			n += quote_line_length(slice_after(yaml, n));
+			n += slice_line(slice_after(yaml, n));
 		for (end = n; end > at && strchr(" \t\r\n", yaml.p[end - 1]);)
 			end--;
 		if (at && wrong) {

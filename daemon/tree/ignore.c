@@ -103,25 +103,16 @@ static bool parse_line(struct slice line, struct ignore_pattern *ret)
 	return line.n;
 }
 
-static struct slice ignore_next_line(struct slice *rest)
-{
-	const char *newline = memchr(rest->p, '\n', rest->n);
-	struct slice line = { rest->p, newline ? (size_t)(newline - rest->p) : rest->n };
-	size_t n = line.n + (newline != NULL);
-
-	*rest = slice_after(*rest, n);
-	return line;
-}
-
 /* Counts if out is NULL. */
 static size_t ignore_parse_all(struct slice rest, struct ignore_pattern *out)
 {
 	struct ignore_pattern p;
+	struct slice line;
 	size_t n = 0;
 
 	slice_skip(&rest, "\xef\xbb\xbf");
-	while (rest.n) {
-		if (!parse_line(ignore_next_line(&rest), &p))
+	while (slice_item(&rest, '\n', &line)) {
+		if (!parse_line(line, &p))
 			continue;
 		if (out)
 			out[n] = p;

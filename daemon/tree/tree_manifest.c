@@ -375,18 +375,6 @@ int manifest_write(const struct manifest *m, int fd, struct sha256 *digest)
 	return r;
 }
 
-/* Cuts the next word off line. */
-static struct slice manifest_take_word(struct slice *line)
-{
-	const char *space = memchr(line->p, ' ', line->n);
-	struct slice w = { line->p, space ? (size_t)(space - line->p) : line->n };
-	size_t used = w.n + (space != NULL);
-
-	line->p += used;
-	line->n -= used;
-	return w;
-}
-
 static bool manifest_take_number(struct slice s, int base, uint64_t max, uint64_t *ret)
 {
 	*ret = 0;
@@ -402,15 +390,16 @@ static bool manifest_take_number(struct slice s, int base, uint64_t max, uint64_
 
 static int manifest_take_line(struct manifest *m, struct slice line)
 {
-	struct slice type = manifest_take_word(&line), mode = manifest_take_word(&line),
-		     size = manifest_take_word(&line), hex = manifest_take_word(&line);
+	struct slice type, mode, size, hex;
 	_cleanup_(freep) char *path = NULL;
 	const char *arrow = NULL;
 	uint64_t bits, bytes;
 	bool existed;
 	int64_t i;
 
-	if (type.n != 1 || !strchr("fdl", *type.p) || !manifest_take_number(mode, 8, 0777, &bits) ||
+	if (!slice_cut(&line, ' ', &type) || !slice_cut(&line, ' ', &mode) ||
+	    !slice_cut(&line, ' ', &size) || !slice_cut(&line, ' ', &hex) || type.n != 1 ||
+	    !strchr("fdl", *type.p) || !manifest_take_number(mode, 8, 0777, &bits) ||
 	    !manifest_take_number(size, 10, INT64_MAX, &bytes) || !line.n ||
 	    line.n > 2 * PATH_BYTES_MAX + 4)
 		return -EBADMSG;
@@ -439,15 +428,14 @@ int manifest_read(struct manifest *m, int fd)
 	int r = 0;
 
 	for (;;) {
-		struct slice have = buf_slice(&b);
-		const char *end = have.n ? memchr(have.p, '\n', have.n) : NULL;
+		struct slice have = buf_slice(&b), line;
 		ssize_t got;
 
-		if (end) {
-			r = manifest_take_line(m, (struct slice){ have.p, (size_t)(end - have.p) });
+		if (slice_cut(&have, '\n', &line)) {
+			r = manifest_take_line(m, line);
 			if (r < 0)
 				return r;
-			buf_consume(&b, (size_t)(end - have.p) + 1);
+			buf_consume(&b, line.n + 1);
 			continue;
 		}
 		if (have.n > 4 * PATH_BYTES_MAX || buf_reserve(&b, WRITE_PIECE) < 0)
