@@ -1,18 +1,12 @@
 /*
- * apply_hunks.c - reads hunks, and applies them to a file that is split into an array of lines.
+ * apply_hunks.c - reads hunks: as their headers say, or, where these do not say what is in them, counted by their lines.
  *
- * Hunks are applied in order to one image. Lines that a hunk inserts are marked, and a later hunk
- * may not use them as context: that is git's rule, and it prevents overlapping hunks from matching
- * their own output. The strict search of this file finds the place nearest to the header's line
- * number. Loose files use apply_place.c instead.
- *
- * All hunks are tried even after one fails, so that the caller gets the place of each. The line
- * arrays borrow the text of file and patch; only the pointers move.
+ * git's rule comes first. Only where it fails, or would silently skip lines that were meant as part of the hunk, the lines
+ * themselves are counted: models write wrong counts, or none.
  */
 #include "diff/apply/apply_internal.h"
 
 #include "base/format/digits.h"
-#include "base/limits.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -85,11 +79,6 @@ static int body_line(struct slice line, struct hunk_tally *t, struct patch_hunk 
 	return 0;
 }
 
-bool is_note(struct slice line)
-{
-	return line.n >= 12 && slice_starts(line, "\\ ");
-}
-
 static int hunk_parse(struct patch_reader *r, struct patch_file *f, struct patch_hunk *h,
 		      struct err *e)
 {
@@ -141,251 +130,157 @@ int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
 	return 0;
 }
 
-/* --- applying ------------------------------------------------------------------------------------------ */
+/* --- counted ------------------------------------------------------------------------------------------------ */
 
-static int image_room(struct patch_image *m, size_t n)
+/* "-- " and a version, which git writes below the last hunk of a mail. Without the version, the line is a removed
+ * one. */
+static bool is_signature(const struct patch_reader *r)
 {
-	struct patch_line *room;
+	struct patch_reader next = *r;
+	struct slice line = reader_line(r);
 
-	if (n <= m->cap)
-		return 0;
-	room = realloc(m->v, n * sizeof(*room));
-	if (!room)
-		return -ENOMEM;
-	m->v = room;
-	m->cap = n;
-	return 0;
-}
-
-static size_t lines_count(struct slice s)
-{
-	size_t n = 0;
-
-	for (const char *p = s.p, *end = s.p + s.n; p < end; n++) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-		p = nl ? nl + 1 : end;
-	}
-	return n;
-}
-
-static int image_split(struct patch_image *m, struct slice s)
-{
-	struct patch_reader r = { s.p, s.p + s.n, 1 };
-
-	if (image_room(m, lines_count(s) + 1) < 0)
-		return -ENOMEM;
-	while (r.p < r.end) {
-		struct slice line = reader_line(&r);
-
-		m->v[m->n] = (struct patch_line){ line, (uint32_t)m->n + 1, false };
-		m->n++;
-		r.p += line.n;
-	}
-	return 0;
-}
-
-/* Splits a hunk into the lines it expects and those it leaves. */
-static int hunk_sides(const struct patch_hunk *h, struct patch_image *pre, struct patch_image *post)
-{
-	struct patch_reader r = { h->body.p, h->body.p + h->body.n, 1 }, next;
-
-	if (image_room(pre, (size_t)h->old_n + 1) < 0 || image_room(post, (size_t)h->new_n + 1) < 0)
-		return -ENOMEM;
-	pre->n = post->n = 0;
-	for (; r.p < r.end; r = next) {
-		struct slice line = reader_line(&r), text = { line.p + 1, line.n - 1 };
-
-		next = r;
-		reader_skip(&next, line.n);
-		if (is_note(line))
-			continue;
-		if (line.p[0] == '\n')
-			text = line;
-		if (is_note(reader_line(&next)) && text.n && text.p[text.n - 1] == '\n')
-			text.n--;
-		if (line.p[0] != '+')
-			pre->v[pre->n++] = (struct patch_line){ text, 0, false };
-		if (line.p[0] != '-')
-			post->v[post->n++] =
-				(struct patch_line){ text, line.p[0] == '+' ? 0 : (uint32_t)pre->n,
-						     true };
-	}
-	return 0;
-}
-
-bool image_fits(const struct patch_image *img, const struct patch_image *pre, size_t at)
-{
-	if (at + pre->n > img->n)
+	if (!slice_is(line, "-- \n"))
 		return false;
-	for (size_t i = 0; i < pre->n; i++)
-		if (img->v[at + i].made || !slice_eq(img->v[at + i].text, pre->v[i].text))
-			return false;
-	return true;
+	reader_skip(&next, line.n);
+	line = reader_line(&next);
+	return line.n && isalnum((unsigned char)line.p[0]);
 }
 
-struct hunk_search {
-	const struct patch_image *img, *pre;
-	bool at_start, at_end; /* only there */
+static bool is_body(const struct patch_reader *r)
+{
+	struct slice line = reader_line(r);
+
+	if (!line.n || is_signature(r) || is_labels(r))
+		return false;
+	return memchr(" +-\n", line.p[0], 4) || is_note(line);
+}
+
+/* True if lines are left over after the number that the header has. */
+static bool more_to_come(struct patch_reader r)
+{
+	while (slice_is(reader_line(&r), "\n"))
+		reader_skip(&r, 1);
+	return slice_starts(reader_line(&r), "@@") || is_body(&r);
+}
+
+static const char *const ends[] = {
+	"@@",	   "diff ",    "--- ",	"-- ",	   "```",
+	"Index: ", "Only in ", "From ", "commit ", "GIT binary",
 };
 
-static bool hunk_search_fits(const struct hunk_search *s, size_t at)
+/* What may stand below a hunk. Any other text could be a line that lacks its first character, and would be ignored
+ * silently. */
+static bool is_loose_end(const struct patch_reader *r, bool stars)
 {
-	if (at + s->pre->n > s->img->n || (s->at_start && at) ||
-	    (s->at_end && at + s->pre->n != s->img->n))
-		return false;
-	return image_fits(s->img, s->pre, at);
+	struct slice line = reader_line(r);
+
+	if (stars)
+		return slice_starts(line, "@@") || slice_starts(line, "*** ") ||
+		       slice_is(line, "***\n");
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (slice_starts(line, ends[i]))
+			return true;
+	return !line.n || is_stars(line);
 }
 
-/* Searches from where it should be, in turns one line further up and down; -1: nowhere. */
-static ssize_t place_find(const struct hunk_search *s, size_t want)
+/* Counts a line of a hunk. */
+static void line_count(struct slice line, struct patch_hunk *h, struct patch_file *f, bool *changed)
 {
-	size_t down, up;
-
-	if (s->at_start)
-		want = 0;
-	else if (s->at_end)
-		want = s->img->n - MIN(s->pre->n, s->img->n);
-	want = MIN(want, s->img->n);
-	if (hunk_search_fits(s, want))
-		return (ssize_t)want;
-	if (s->at_start || s->at_end)
-		return -1;
-	for (down = up = want; down < s->img->n || up > 0;) {
-		if (down < s->img->n && hunk_search_fits(s, ++down))
-			return (ssize_t)down;
-		if (up > 0 && hunk_search_fits(s, --up))
-			return (ssize_t)up;
-	}
-	return -1;
-}
-
-/* Only pointers to lines move, never their text. */
-static int image_replace(struct patch_image *img, size_t at, size_t n,
-			 const struct patch_image *with)
-{
-	if (image_room(img, img->n - n + with->n) < 0)
-		return -ENOMEM;
-	memmove(img->v + at + with->n, img->v + at + n, (img->n - at - n) * sizeof(*img->v));
-	memcpy(img->v + at, with->v, with->n * sizeof(*img->v));
-	img->n = img->n - n + with->n;
-	return 0;
-}
-
-static void image_done(struct patch_image *m)
-{
-	free(m->v);
-}
-
-/* Finds the place where git would put it. */
-/* As git does: without context below it a hunk belongs at the end, and one of line 1 at the beginning. */
-static void place_strict(const struct patch_hunk *h, const struct patch_image *img,
-			 const struct patch_image *pre, struct patch_place *ret)
-{
-	size_t want = h->new_at ? h->new_at - 1 : 0;
-	struct hunk_search s = { img, pre, h->old_at <= 1, !h->trailing };
-	ssize_t at = place_find(&s, want);
-
-	if (at < 0)
-		*ret = (struct patch_place){ .miss = MISS_NOWHERE };
-	else
-		*ret = (struct patch_place){ (size_t)at + 1, (int64_t)at - (int64_t)want,
-					     .miss = MISS_NONE };
-}
-
-/* Context of a loose file stays as it is in the file, and may be that of the next hunk. */
-static void keep_context(const struct patch_image *img, size_t at, struct patch_image *post)
-{
-	for (size_t i = 0; i < post->n; i++)
-		if (post->v[i].no)
-			post->v[i] = img->v[at + post->v[i].no - 1];
-}
-
-static int hunk_apply(struct patch_spot *spot, struct patch_image *img, struct patch_place *ret)
-{
-	_cleanup_(image_done) struct patch_image pre = { 0 }, post = { 0 };
-	const struct patch_hunk *h = spot->h;
-	size_t at;
-
-	if (hunk_sides(h, &pre, &post) < 0)
-		return -ENOMEM;
-	if (!spot->f->loose)
-		place_strict(h, img, &pre, ret);
-	else if (place_loose(img, &pre, spot, ret) == -ENOMEM)
-		return -ENOMEM;
-	if (!ret->at)
-		return 0;
-	at = ret->at - 1;
-	if (spot->f->loose)
-		keep_context(img, at, &post);
-	spot->behind = at + post.n - h->trailing;
-	spot->delta += (int64_t)post.n - (int64_t)pre.n;
-	return image_replace(img, at, pre.n, &post);
-}
-
-/* A file that is to be removed must be empty by now: its hunks name all of its lines. */
-static int result_check(const struct patch_file *f, const struct patch_image *img,
-			const struct buf *out, struct err *e)
-{
-	if (out->failed)
-		return err_set(e, -EFBIG, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
-			       "the patched file is too large");
-	if (!f->to && img->n)
-		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_MISMATCH",
-			       "%.120s is to be removed and has more than the patch says", f->from);
-	return 0;
-}
-
-/* Each hunk is tried in the image that those before it have left, also after one that found no place. */
-static int lines_apply(const struct patch_file *f, struct slice old, struct buf *out,
-		       struct patch_place *places, struct err *e)
-{
-	_cleanup_(image_done) struct patch_image img = { 0 };
-	struct patch_spot spot = { .f = f };
-	size_t failed = 0;
-
-	if (image_split(&img, old) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->nhunks; i++) {
-		spot.h = &f->hunks[i];
-		if (hunk_apply(&spot, &img, &places[i]) < 0)
-			return -ENOMEM;
-		failed += !places[i].at;
-	}
-	for (size_t i = 0; i < img.n; i++)
-		buf_add_slice(out, img.v[i].text);
-	if (failed && !out->failed)
-		return patch_misfit(f, places, e);
-	return result_check(f, &img, out, e);
-}
-
-int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
-		struct patch_place *places, struct err *e)
-{
-	_cleanup_(buf_done) struct buf plain = { .max = PATCH_SIDE_MAX + 1 };
-	struct patch_ends ends;
-	int r;
-
-	if (f->binary)
-		return binary_apply(f, old, out, e);
-	if (f->whole)
-		return 0;
-	if (!f->loose)
-		return lines_apply(f, old, out, places, e);
-	ends = ends_take(f, old, &plain);
-	if (plain.failed)
-		return -ENOMEM;
-	r = lines_apply(f, buf_len(&plain) ? buf_slice(&plain) : old, out, places, e);
-	ends_give(&ends, out);
-	return r == 0 && out->failed ? result_check(f, &(struct patch_image){ 0 }, out, e) : r;
-}
-
-void patch_hunk_wants(const struct patch_hunk *h, struct buf *out)
-{
-	_cleanup_(image_done) struct patch_image pre = { 0 }, post = { 0 };
-
-	if (hunk_sides(h, &pre, &post) < 0)
+	if (is_note(line))
 		return;
-	for (size_t i = 0; i < pre.n; i++)
-		buf_add_slice(out, pre.v[i].text);
+	h->old_n += line.p[0] != '+';
+	h->new_n += line.p[0] != '-';
+	f->insertions += line.p[0] == '+';
+	f->deletions += line.p[0] == '-';
+	if (line.p[0] == '+' || line.p[0] == '-') {
+		*changed = true;
+		h->trailing = 0;
+		return;
+	}
+	h->trailing++;
+	h->leading += !*changed;
+}
+
+/* Empty lines below a hunk count as the space between it and the next. */
+static struct slice without_empty(struct slice body)
+{
+	while (body.n >= 2 && body.p[body.n - 1] == '\n' && body.p[body.n - 2] == '\n')
+		body.n--;
+	return body;
+}
+
+/* Counted after the end is known, because empty lines below the hunk are cut off first. */
+static int body_count(struct patch_reader *r, struct patch_file *f, struct patch_hunk *h,
+		      struct err *e)
+{
+	struct patch_reader at = { r->p, r->end, r->line };
+	bool changed = false;
+
+	while (is_body(r))
+		reader_skip(r, reader_line(r).n);
+	if (f->stars && is_labels(r))
+		return patch_mixed(r->line, e);
+	if (!is_loose_end(r, f->stars))
+		return patch_corrupt(r->line, "each line of a hunk begins with a blank, + or -", e);
+	h->body = without_empty((struct slice){ at.p, (size_t)(r->p - at.p) });
+	for (at.end = h->body.p + h->body.n; at.p < at.end; reader_skip(&at, reader_line(&at).n))
+		line_count(reader_line(&at), h, f, &changed);
+	return changed ? 0 : patch_corrupt(h->line, "a hunk that changes nothing", e);
+}
+
+/* A header without numbers may be several lines, each naming a line of the file that is above the hunk. */
+static int one_count(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	int k = hunk_add(f, e);
+	struct patch_hunk *h;
+	const char *from = r->p;
+
+	if (k < 0)
+		return k;
+	h = &f->hunks[f->nhunks - 1];
+	h->line = r->line;
+	while (!h->numbered && slice_starts(reader_line(r), "@@")) {
+		h->numbered = hunk_header(reader_line(r), h) == 0;
+		reader_skip(r, reader_line(r).n);
+	}
+	h->old_n = h->new_n = 0;
+	if (!h->numbered) {
+		h->old_at = h->new_at = 0;
+		h->anchors = (struct slice){ from, (size_t)(r->p - from) };
+	}
+	k = body_count(r, f, h, e);
+	if (k == 0 && f->stars && slice_starts(reader_line(r), "*** End of File")) {
+		h->at_end = true;
+		reader_skip(r, reader_line(r).n);
+	}
+	return k;
+}
+
+/* A loose file stays one: its hunks are placed by their lines (apply_place.c). */
+int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	bool first = f->stars && is_body(r);
+	int k = 0;
+
+	f->loose = true;
+	while (k == 0 && (first || slice_starts(reader_line(r), "@@"))) {
+		k = one_count(r, f, e);
+		first = false;
+	}
+	return k;
+}
+
+/* As git does, unless lines are left over: git skips them silently, but they were meant as part of the hunk. */
+int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	struct patch_reader from = *r;
+	int k = hunks_parse(r, f, e);
+
+	if ((k == 0 && !more_to_come(*r)) || k == -ENOMEM)
+		return k;
+	*r = from;
+	f->nhunks = 0;
+	free(TAKE_PTR(f->hunks));
+	f->insertions = f->deletions = 0;
+	return hunks_count(r, f, e);
 }

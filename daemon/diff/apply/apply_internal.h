@@ -1,4 +1,7 @@
-/* apply_internal.h - what the files of the patch reader share. */
+/*
+ * apply_internal.h - what the files of the patch reader share. They call each other in one direction: apply_read, apply_stars,
+ * apply_parse, apply_hunks, apply_binary, apply_names, apply_reader; apply_lines, apply_place.
+ */
 #pragma once
 
 #include "diff/apply/apply.h"
@@ -9,23 +12,30 @@ struct patch_reader {
 	size_t line; /* of p, from 1 */
 };
 
+/* apply_reader.c */
 /* Returns the line at p with its newline; empty at the end. */
 struct slice reader_line(const struct patch_reader *r);
 void reader_skip(struct patch_reader *r, size_t n);
 int patch_corrupt(size_t line, const char *what, struct err *e);
 /* Reports two ways of writing in one text. */
 int patch_mixed(size_t line, struct err *e);
+/* Two lines with the names of both sides; next: what follows them. */
+bool is_names(const struct patch_reader *r, struct patch_reader *next);
+/* "--- ", "+++ " and a hunk; is_labels: a hunk or nothing below them. */
+bool is_plain(const struct patch_reader *r, bool loose);
+bool is_labels(const struct patch_reader *r);
+/* "\ No newline at end of file", in any language. */
+bool is_note(struct slice line);
+/* The first line of "*** Begin Patch", or one that stands only below that. */
+bool is_stars(struct slice line);
 
 /* apply_parse.c */
 struct patch_how {
 	unsigned strip;
 	bool loose;
 };
-/* A file of the patch begins here: git's headers, or "--- ", "+++ " and a hunk. */
+/* The headers of git begin here. */
 bool is_git(const struct patch_reader *r);
-bool is_plain(const struct patch_reader *r, bool loose);
-/* Two lines with the names of both sides; next: what follows them. */
-bool is_names(const struct patch_reader *r, struct patch_reader *next);
 /* Adds one more, empty. */
 int patch_set_add(struct patch_set *set, size_t line, struct err *e);
 void patch_file_done(struct patch_file *f);
@@ -35,7 +45,6 @@ int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch
 int file_check(struct patch_file *f, struct err *e);
 
 /* apply_stars.c: "*** Begin Patch". */
-bool is_stars(struct slice line);     /* its first line, or one that stands only below that */
 bool stars_inside(struct slice text); /* it has such a first line */
 int stars_parse(struct slice text, struct patch_set *ret, struct err *e);
 
@@ -55,14 +64,9 @@ bool patch_name_valid(const char *path);
 int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e);
 int hunk_add(struct patch_file *f, struct err *e);
 int hunk_header(struct slice line, struct patch_hunk *h);
-/* "\ No newline at end of file", in any language. */
-bool is_note(struct slice line);
-
-/* "--- " and "+++ ", with a hunk or nothing below them. */
-bool is_labels(const struct patch_reader *r);
-/* apply_loose.c: the same; hunks that do not match their headers are counted anew. */
+/* The same; hunks that do not match their headers are counted by their lines. */
 int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e);
-/* Always counts anew. f->stars: without "@@" before the first, up to a line with stars. */
+/* Always counts. f->stars: without "@@" before the first, up to a line with stars. */
 int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e);
 
 /* A file, line by line. */
@@ -78,8 +82,17 @@ struct patch_image {
 	size_t n, cap;
 };
 
-/* apply_hunks.c: the expected lines stand there. */
-bool image_fits(const struct patch_image *img, const struct patch_image *pre, size_t at);
+/* The expected lines stand there. */
+static inline bool image_fits(const struct patch_image *img, const struct patch_image *pre,
+			      size_t at)
+{
+	if (at + pre->n > img->n)
+		return false;
+	for (size_t i = 0; i < pre->n; i++)
+		if (img->v[at + i].made || !slice_eq(img->v[at + i].text, pre->v[i].text))
+			return false;
+	return true;
+}
 
 /* apply_place.c */
 struct patch_spot {

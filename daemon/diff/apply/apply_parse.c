@@ -14,25 +14,6 @@
 #include <ctype.h>
 #include <errno.h>
 
-struct slice reader_line(const struct patch_reader *r)
-{
-	const char *nl = r->p < r->end ? memchr(r->p, '\n', (size_t)(r->end - r->p)) : NULL;
-
-	return (struct slice){ r->p, nl ? (size_t)(nl + 1 - r->p) : (size_t)(r->end - r->p) };
-}
-
-void reader_skip(struct patch_reader *r, size_t n)
-{
-	r->p += n;
-	r->line++;
-}
-
-int patch_corrupt(size_t line, const char *what, struct err *e)
-{
-	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_CORRUPT", "patch, line %zu: %s", line,
-		       what);
-}
-
 /* --- git's extended headers ---------------------------------------------------------------------------- */
 
 struct header {
@@ -294,28 +275,6 @@ static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned st
 }
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
-
-bool is_names(const struct patch_reader *r, struct patch_reader *next)
-{
-	struct slice line = reader_line(r);
-
-	*next = *r;
-	if (!slice_starts(line, "--- "))
-		return false;
-	reader_skip(next, line.n);
-	line = reader_line(next);
-	if (!slice_starts(line, "+++ "))
-		return false;
-	reader_skip(next, line.n);
-	return true;
-}
-
-bool is_plain(const struct patch_reader *r, bool loose)
-{
-	struct patch_reader next;
-
-	return is_names(r, &next) && slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
-}
 
 static int contents_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
 			  struct err *e)

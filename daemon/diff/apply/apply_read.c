@@ -16,14 +16,6 @@
 
 #include <errno.h>
 
-int patch_mixed(size_t line, struct err *e)
-{
-	return err_set(
-		e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_MIXED",
-		"patch, line %zu: a unified diff and *** Begin Patch in one text: write it in one way",
-		line);
-}
-
 /* --- names ---------------------------------------------------------------------------------------------- */
 
 enum patch_side { SIDE_OLD, SIDE_NEW };

@@ -6,24 +6,6 @@
 #define BEGIN "*** Begin Patch"
 #define END "*** End Patch"
 
-static const char *const words[] = {
-	BEGIN,
-	END,
-	"*** Add File:",
-	"*** Update File:",
-	"*** Delete File:",
-	"*** Move to:",
-	"*** End of File",
-};
-
-bool is_stars(struct slice line)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (slice_starts(line, words[i]))
-			return true;
-	return false;
-}
-
 bool stars_inside(struct slice text)
 {
 	struct patch_reader r = { text.p, text.p + text.n, 1 };
