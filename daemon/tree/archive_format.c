@@ -45,25 +45,26 @@ static bool tar_octal(struct slice text, unsigned *ret)
 }
 
 /* The checksum covers the header with blanks in its own place; some old writers added signed bytes. */
-static bool is_tar(struct slice head)
+bool archive_is_tar_header(struct slice head)
 {
 	unsigned sum = 0, want;
-	bool zeros = true;
 	int sum_signed = 0;
 
-	if (head.n < TAR_BLOCK)
-		return false;
 	for (size_t i = 0; i < TAR_BLOCK; i++) {
 		bool blank = i >= TAR_SUM_AT && i < TAR_SUM_AT + TAR_SUM_BYTES;
 
-		zeros = zeros && !head.p[i];
 		sum += blank ? ' ' : (unsigned char)head.p[i];
 		sum_signed += blank ? ' ' : (signed char)head.p[i];
 	}
-	if (zeros)
-		return true;
 	return tar_octal((struct slice){ head.p + TAR_SUM_AT, TAR_SUM_BYTES }, &want) &&
 	       (want == sum || (int)want == sum_signed);
+}
+
+/* An archive without entries begins with its end, a block of zeros. */
+static bool is_tar(struct slice head)
+{
+	return head.n >= TAR_BLOCK && ((!head.p[0] && !memcmp(head.p, head.p + 1, TAR_BLOCK - 1)) ||
+				       archive_is_tar_header(head));
 }
 
 enum archive_format archive_format_of(struct slice head)

@@ -20,6 +20,8 @@ enum archive_format {
 
 /* head: the first ARCHIVE_HEAD_BYTES, or all there is. */
 enum archive_format archive_format_of(struct slice head);
+/* The first ARCHIVE_HEAD_BYTES of head are a tar header with its checksum. */
+bool archive_is_tar_header(struct slice head);
 /* "tar", "tar.gz", "tar.zst", "zip"; "unknown". */
 const char *archive_format_word(enum archive_format f);
 /* ARCHIVE_UNKNOWN: not the name of one that is accepted. */

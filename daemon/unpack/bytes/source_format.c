@@ -68,28 +68,18 @@ bool format_is_compressed(const uint8_t *p, size_t n)
 	return m && m->compressed;
 }
 
+/* Stricter than an upload is: nothing but NUL and blanks follows the digits of the checksum. */
 bool format_is_tar_header(const uint8_t *block)
 {
-	unsigned long plain = 0, said = 0;
-	long with_sign = 0;
 	size_t i = 148;
 
-	for (size_t k = 0; k < TAR_BLOCK; k++) {
-		uint8_t c = k >= 148 && k < 156 ? ' ' : block[k];
-
-		plain += c;
-		with_sign += (int8_t)c; /* what some old programs wrote */
-	}
 	while (i < 156 && block[i] == ' ')
 		i++;
-	if (i == 156 || block[i] < '0' || block[i] > '7')
-		return false;
-	for (; i < 156 && block[i] >= '0' && block[i] <= '7'; i++)
-		said = said * 8 + (block[i] - '0');
-	for (; i < 156; i++)
-		if (block[i] != '\0' && block[i] != ' ')
-			return false;
-	return said == plain || (long)said == with_sign;
+	while (i < 156 && block[i] >= '0' && block[i] <= '7')
+		i++;
+	while (i < 156 && (block[i] == '\0' || block[i] == ' '))
+		i++;
+	return i == 156 && archive_is_tar_header((struct slice){ (const char *)block, TAR_BLOCK });
 }
 
 static bool is_skippable_frame(const uint8_t *p, size_t n)
