@@ -28,7 +28,7 @@ void pax_reset(struct pax *p)
 	buf_reset(&p->link);
 	buf_reset(&p->sparse_name);
 	p->has_path = p->has_link = p->has_size = p->has_mtime = false;
-	p->sparse = p->has_offset = p->has_blocks = p->has_real = false;
+	p->sparse = p->has_name = p->has_offset = p->has_blocks = p->has_real = false;
 	p->major = p->minor = 0;
 	p->map.n = 0;
 	p->map.size = 0;
@@ -85,87 +85,64 @@ int sparse_check(const struct sparse_map *m, uint64_t stored, struct verdict *v)
 	return 0;
 }
 
-/* "offset,length,offset,length" */
-/* k: whether the next number is a length. A map that ends after an offset is damaged. */
-static int add_map(struct pax *p, struct slice text, struct verdict *v)
-{
-	uint64_t pair[2];
-	unsigned k = 0;
-
-	while (text.n) {
-		const char *comma = memchr(text.p, ',', text.n);
-		struct slice one = { text.p, comma ? (size_t)(comma - text.p) : text.n };
-		size_t used = one.n + (comma != NULL);
-
-		if (!pax_number(one, &pair[k]))
-			return pax_damaged(v);
-		text.p += used;
-		text.n -= used;
-		k ^= 1;
-		if (!k && sparse_add(&p->map, pair[0], pair[1], v) < 0)
-			return -EBADMSG;
-	}
-	return k ? pax_damaged(v) : 0;
-}
-
 /* --- records --------------------------------------------------------------------------------------------- */
 
-enum key {
-	KEY_PATH,
-	KEY_LINK,
-	KEY_SIZE,
-	KEY_MTIME,
-	KEY_MAJOR,
-	KEY_MINOR,
-	KEY_NAME,
-	KEY_REAL,
-	KEY_BLOCKS,
-	KEY_OFFSET,
-	KEY_BYTES,
-	KEY_MAP,
-};
-
-static const struct {
+/* A key of a pax header, and the members of struct pax that it fills. */
+struct pax_key {
 	const char *name;
-	enum key key;
-} keys[] = {
-	{ "path", KEY_PATH },
-	{ "linkpath", KEY_LINK },
-	{ "size", KEY_SIZE },
-	{ "mtime", KEY_MTIME },
-	{ "GNU.sparse.major", KEY_MAJOR },
-	{ "GNU.sparse.minor", KEY_MINOR },
-	{ "GNU.sparse.name", KEY_NAME },
-	{ "GNU.sparse.realsize", KEY_REAL },
-	{ "GNU.sparse.size", KEY_REAL },
-	{ "GNU.sparse.numblocks", KEY_BLOCKS },
-	{ "GNU.sparse.offset", KEY_OFFSET },
-	{ "GNU.sparse.numbytes", KEY_BYTES },
-	{ "GNU.sparse.map", KEY_MAP },
+	int (*take)(struct pax *p, const struct pax_key *k, struct slice value, struct verdict *v);
+	size_t to, has;
 };
 
-static int pax_take_text(struct buf *to, bool *has, struct slice value)
+static int pax_take_text(struct pax *p, const struct pax_key *k, struct slice value,
+			 struct verdict *v _unused_)
 {
+	struct buf *to = (struct buf *)((char *)p + k->to);
+
 	buf_reset(to);
-	*has = value.n > 0;
+	*(bool *)((char *)p + k->has) = value.n > 0;
 	return buf_add_slice(to, value);
 }
 
+static int pax_take_number(struct pax *p, const struct pax_key *k, struct slice value,
+			   struct verdict *v)
+{
+	*(bool *)((char *)p + k->has) = true;
+	return pax_number(value, (uint64_t *)((char *)p + k->to)) ? 0 : pax_damaged(v);
+}
+
+static int pax_take_size(struct pax *p, const struct pax_key *k, struct slice value,
+			 struct verdict *v)
+{
+	p->has_size = false;
+	return value.n ? pax_take_number(p, k, value, v) : 0;
+}
+
 /* Whole seconds; a fraction is cut off. */
-static bool pax_take_time(struct pax *p, struct slice value)
+static int pax_take_time(struct pax *p, const struct pax_key *k _unused_, struct slice value,
+			 struct verdict *v)
 {
 	const char *dot = value.n ? memchr(value.p, '.', value.n) : NULL;
-	bool negative = slice_skip(&value, "-");
+	bool empty = !value.n, negative = slice_skip(&value, "-");
 	uint64_t seconds;
 
+	if (empty)
+		return 0;
 	if (dot)
 		value.n = (size_t)(dot - value.p);
 	p->has_mtime = pax_number(value, &seconds);
 	p->mtime = negative ? -1 : (int64_t)seconds;
-	return p->has_mtime;
+	return p->has_mtime ? 0 : pax_damaged(v);
 }
 
-static int pax_take_piece(struct pax *p, struct slice value, struct verdict *v)
+static int pax_take_offset(struct pax *p, const struct pax_key *k, struct slice value,
+			   struct verdict *v)
+{
+	return p->has_offset ? pax_damaged(v) : pax_take_number(p, k, value, v);
+}
+
+static int pax_take_piece(struct pax *p, const struct pax_key *k _unused_, struct slice value,
+			  struct verdict *v)
 {
 	uint64_t n;
 
@@ -175,47 +152,42 @@ static int pax_take_piece(struct pax *p, struct slice value, struct verdict *v)
 	return sparse_add(&p->map, p->offset, n, v);
 }
 
-static int pax_take_number(uint64_t *to, bool *has, struct slice value, struct verdict *v)
+/* "offset,length,offset,length"; at: whether the next number is a length. A map that ends after an offset is damaged. */
+static int pax_take_map(struct pax *p, const struct pax_key *k _unused_, struct slice text,
+			struct verdict *v)
 {
-	*has = true;
-	return pax_number(value, to) ? 0 : pax_damaged(v);
-}
+	struct slice one;
+	uint64_t pair[2];
+	unsigned at = 0;
 
-static int pax_take_record(struct pax *p, enum key key, struct slice value, struct verdict *v)
-{
-	bool ignored;
-
-	p->sparse = p->sparse || key >= KEY_MAJOR;
-	switch (key) {
-	case KEY_PATH:
-		return pax_take_text(&p->path, &p->has_path, value);
-	case KEY_LINK:
-		return pax_take_text(&p->link, &p->has_link, value);
-	case KEY_NAME:
-		return pax_take_text(&p->sparse_name, &ignored, value);
-	case KEY_SIZE:
-		p->has_size = false;
-		return value.n ? pax_take_number(&p->size, &p->has_size, value, v) : 0;
-	case KEY_MTIME:
-		return !value.n || pax_take_time(p, value) ? 0 : pax_damaged(v);
-	case KEY_MAJOR:
-		return pax_take_number(&p->major, &ignored, value, v);
-	case KEY_MINOR:
-		return pax_take_number(&p->minor, &ignored, value, v);
-	case KEY_REAL:
-		return pax_take_number(&p->map.size, &p->has_real, value, v);
-	case KEY_BLOCKS:
-		return pax_take_number(&p->blocks, &p->has_blocks, value, v);
-	case KEY_OFFSET:
-		return p->has_offset ? pax_damaged(v) :
-				       pax_take_number(&p->offset, &p->has_offset, value, v);
-	case KEY_BYTES:
-		return pax_take_piece(p, value, v);
-	case KEY_MAP:
-		return add_map(p, value, v);
+	while (text.n) {
+		slice_item(&text, ',', &one);
+		if (!pax_number(one, &pair[at]))
+			return pax_damaged(v);
+		at ^= 1;
+		if (!at && sparse_add(&p->map, pair[0], pair[1], v) < 0)
+			return -EBADMSG;
 	}
-	return 0;
+	return at ? pax_damaged(v) : 0;
 }
+
+#define PAX(member) offsetof(struct pax, member)
+
+static const struct pax_key keys[] = {
+	{ "path", pax_take_text, PAX(path), PAX(has_path) },
+	{ "linkpath", pax_take_text, PAX(link), PAX(has_link) },
+	{ "size", pax_take_size, PAX(size), PAX(has_size) },
+	{ "mtime", pax_take_time, 0, 0 },
+	{ "GNU.sparse.major", pax_take_number, PAX(major), PAX(sparse) },
+	{ "GNU.sparse.minor", pax_take_number, PAX(minor), PAX(sparse) },
+	{ "GNU.sparse.name", pax_take_text, PAX(sparse_name), PAX(has_name) },
+	{ "GNU.sparse.realsize", pax_take_number, PAX(map.size), PAX(has_real) },
+	{ "GNU.sparse.size", pax_take_number, PAX(map.size), PAX(has_real) },
+	{ "GNU.sparse.numblocks", pax_take_number, PAX(blocks), PAX(has_blocks) },
+	{ "GNU.sparse.offset", pax_take_offset, PAX(offset), PAX(has_offset) },
+	{ "GNU.sparse.numbytes", pax_take_piece, 0, 0 },
+	{ "GNU.sparse.map", pax_take_map, 0, 0 },
+};
 
 /* Cuts "LENGTH key=value\n" off text. */
 static bool next_record(struct slice *text, struct slice *key, struct slice *value)
@@ -246,9 +218,12 @@ int pax_records(struct pax *p, struct slice text, struct verdict *v)
 
 		if (!next_record(&text, &key, &value))
 			return pax_damaged(v);
-		for (size_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++)
-			if (slice_is(key, keys[i].name))
-				r = pax_take_record(p, keys[i].key, value, v);
+		for (size_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++) {
+			if (!slice_is(key, keys[i].name))
+				continue;
+			p->sparse = p->sparse || slice_starts(key, "GNU.sparse.");
+			r = keys[i].take(p, &keys[i], value, v);
+		}
 		if (r < 0)
 			return r;
 	}

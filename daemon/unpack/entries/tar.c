@@ -188,9 +188,9 @@ static int take_names(struct tar *t, struct source_entry *e)
 		buf_reset(&t->link);
 		tar_add_field(t, &t->link, OFF_LINK, NAME_WIDTH);
 	}
-	e->path = buf_len(&p->sparse_name) ? buf_slice(&p->sparse_name) :
-		  p->has_path		   ? buf_slice(&p->path) :
-					     buf_slice(&t->name);
+	e->path = p->has_name ? buf_slice(&p->sparse_name) :
+		  p->has_path ? buf_slice(&p->path) :
+				buf_slice(&t->name);
 	e->link = p->has_link ? buf_slice(&p->link) : buf_slice(&t->link);
 	return 0;
 }

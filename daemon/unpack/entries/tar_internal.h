@@ -26,7 +26,7 @@ struct pax {
 	/* GNU.sparse.* */
 	bool sparse, has_offset;
 	uint64_t major, minor, blocks, offset;
-	bool has_blocks, has_real;
+	bool has_blocks, has_real, has_name;
 	struct buf sparse_name;
 	struct sparse_map map;
 };
