@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/strv.h"
 #include "unpack/job/unpack_job.h"
-#include "unpack/snapshot/delivered.h"
 
 #include <errno.h>
 #include <fcntl.h>

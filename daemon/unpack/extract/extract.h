@@ -16,7 +16,7 @@ struct extract {
 	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
 	int old_manifest, new_manifest;	  /* -1: none */
 	struct snapshot_dir seed;	  /* gets the start of a baseline */
-	int list_before, list;		  /* of what is delivered, snapshot/delivered.h; -1: none */
+	int list_before, list;		  /* of what is delivered, snapshot/delivered.c; -1: none */
 	int to_keeper, go;		  /* to the keeper, and its one byte */
 	struct checked_path
 		into; /* where the source that is read goes; the plan points into these two */

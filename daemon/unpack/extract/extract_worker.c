@@ -18,7 +18,7 @@
 
 #include "base/os/file.h"
 #include "unpack/commit/merge.h"
-#include "unpack/snapshot/delivered.h"
+#include "unpack/snapshot/snapshot.h"
 #include "unpack/entries/entries.h"
 
 #include <errno.h>

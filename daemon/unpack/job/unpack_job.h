@@ -33,7 +33,7 @@ struct job_source {
 struct unpack_job {
 	char *target, *manifest;
 	char *baseline; /* a snapshot directory that gets a seed (snapshot/seed.h), or NULL */
-	char *delivered; /* one that gets a list of what is written and removed (snapshot/delivered.h), or NULL */
+	char *delivered; /* one that gets a list of what is written and removed (snapshot/delivered.c), or NULL */
 	bool merge, confirm, once;
 	enum link_rule links; /* of archives */
 	int64_t uid, gid;     /* -1: those we have */

@@ -19,7 +19,8 @@
  * To fold, three sorted files are joined in one pass: the index, the list, and what was folded after the same turn before.
  * Only what is listed is read from the tree.
  */
-#include "unpack/snapshot/delivered.h"
+
+#include "unpack/snapshot/snapshot.h"
 
 #include "base/clock.h"
 #include "tree/held_tree.h"

@@ -1,6 +1,6 @@
 /*
  * index.h - the kinds of files that record a tree: the index (the state at the last snapshot), turn-N (the changes of
- * turn N: for each path its entry before and after), and lists of what a delivery wrote and removed (delivered.h). They
+ * turn N: for each path its entry before and after), and lists of what a delivery wrote and removed (delivered.c). They
  * hold no contents: an entry has the place of its content in the pack.
  *
  * Files are written into a descriptor that is empty, the header last; the caller renames.
@@ -33,7 +33,6 @@ enum omit_reason {
 	OMIT_IGNORED, /* in no index */
 	OMIT_N,
 };
-const char *omit_word(enum omit_reason reason);
 
 struct index_entry {
 	enum index_entry_type type;

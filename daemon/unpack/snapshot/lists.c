@@ -43,6 +43,28 @@ void list_put(struct jw *w, const char *key, const struct buf *json, const char 
 
 /* --- what is left out ----------------------------------------------------------------------------------- */
 
+static const char *const reasons[OMIT_N] = {
+	[OMIT_NOT] = "",
+	[OMIT_TOO_LARGE] = "TOO_LARGE",
+	[OMIT_STORE_FULL] = "STORE_FULL",
+	[OMIT_UNREADABLE] = "UNREADABLE",
+	[OMIT_CHANGING] = "CHANGING",
+	[OMIT_FIFO] = "FIFO",
+	[OMIT_SOCKET] = "SOCKET",
+	[OMIT_DEVICE] = "DEVICE",
+	[OMIT_NAME_RESERVED] = "NAME_RESERVED",
+	[OMIT_PATH_TOO_LONG] = "PATH_TOO_LONG",
+	[OMIT_PATH_TOO_DEEP] = "PATH_TOO_DEEP",
+	[OMIT_OTHER_FILE_SYSTEM] = "OTHER_FILE_SYSTEM",
+	[OMIT_PATCH_TOO_LARGE] = "PATCH_TOO_LARGE",
+	[OMIT_IGNORED] = "IGNORED",
+};
+
+const char *omit_word(enum omit_reason reason)
+{
+	return reasons[reason];
+}
+
 void omitted_add(struct omitted *o, const char *path, const char *reason)
 {
 	struct jw w;

@@ -18,6 +18,7 @@ struct omitted {
 	uint64_t total;
 };
 
+const char *omit_word(enum omit_reason reason);
 void omitted_add(struct omitted *o, const char *path, const char *reason);
 void omitted_done(struct omitted *o);
 

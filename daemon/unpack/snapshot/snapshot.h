@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "tree/tree_manifest.h"
 #include "unpack/snapshot/index.h"
 #include "unpack/snapshot/lists.h"
 #include "unpack/job/verdict.h"
@@ -18,7 +19,7 @@ struct snapshot_files {
 	int index_new; /* -1: a diff, which records nothing */
 	int turn;      /* -1: a baseline, or a diff */
 	int patch;     /* -1: none is wanted */
-	/* delivered.h; -1 elsewhere */
+	/* delivered.c; -1 elsewhere */
 	int delivered; /* the list; of a baseline: the one that it makes void */
 	int pins_old;  /* -1: nothing was folded after this turn before */
 	int pins_new;  /* -1: there is no turn yet */
@@ -54,3 +55,15 @@ struct snapshot_report {
 int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *files,
 		  struct snapshot_report *report, struct verdict *v);
 void snapshot_report_done(struct snapshot_report *report);
+
+/* --- delivered.c: what the client delivers into a tree that has a record of changes already is no change of the agent's --- */
+
+/* The list as one file, into fd, which is empty: of staged what is fresh (whole: everything), of old (or NULL) what is
+ * fresh there, and what before (-1: nothing; a damaged one counts as none) lists beside these. 0 or a negative errno. */
+int delivered_write(int fd, int before, const struct manifest *staged, const struct manifest *old,
+		    bool whole);
+/* Reads from job->root what files->delivered lists. report->changed: how many paths were folded. 0, or a negative errno
+ * with v filled in: NO_BASELINE, STATE_DAMAGED (the index, or a list of a turn), DELIVERY_UNKNOWN (the list is damaged),
+ * TIME_LIMIT and those of fail_with. */
+int delivered_fold(const struct snapshot_job *job, const struct snapshot_files *files,
+		   struct snapshot_report *report, struct verdict *v);

@@ -5,7 +5,7 @@
  *	pack		contents, append only
  *	index		the state at the last snapshot
  *	turn-N		what turn N changed
- *	delivered	what was delivered and is not folded into the record yet (delivered.h)
+ *	delivered	what was delivered and is not folded into the record yet (delivered.c)
  *	turn-N.delivered  what was delivered after turn N, before the next
  *	*.new		what a job is writing, or what a killed one left
  *

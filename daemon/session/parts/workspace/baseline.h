@@ -13,7 +13,7 @@
 #include "session/parts/workspace/workspace_internal.h"
 
 /* The workspace has been written: its first baseline is taken, or what was delivered becomes a part of the record that
- * is there (unpack/snapshot/delivered.h). */
+ * is there (unpack/snapshot/delivered.c). */
 void baseline_take(struct session *s);
 /* Folds what was delivered before a daemon or a helper was killed, or takes a baseline that waits for the end of a delivery. */
 void baseline_resume(struct session *s);
