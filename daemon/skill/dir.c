@@ -2,21 +2,17 @@
  * dir.c - the directory of a skill: the rules over the names, types and sizes of what is in it, and a skill on disk.
  *
  * Links are walked by the listing alone, never by the kernel: the rules give the same answer for an archive that is not
- * unpacked. On disk the list of entries is also the list of directories still to be read, so depth costs no
- * stack. Every open is below the held descriptor and through no symbolic link, even if the tree changes meanwhile: name
- * by name with O_NOFOLLOW. That guarantees the same as openat2, and also works where openat2 is missing (gVisor,
- * valgrind, older seccomp filters).
+ * unpacked. On disk tree/tree_walker.h walks: it opens name by name with O_NOFOLLOW, even if the tree changes meanwhile.
  */
 #include "skill/skill_internal.h"
 
 #include "base/util.h"
 #include "base/os/file.h"
 #include "base/format/utf8.h"
+#include "tree/tree_walker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 
 #define PATH_MAX_BYTES 4096
@@ -240,10 +236,9 @@ void skill_check_listing(const struct skill_entry *entries, size_t n,
 /* --- on disk --------------------------------------------------------------------------------------------- */
 
 struct skill_walk {
-	int root;
 	struct skill_entry *entries;
-	size_t n, max;
-	bool stopped; /* more entries, or deeper, than the limits */
+	size_t n, names, max;
+	bool stopped; /* more names, or deeper, than the limits */
 	struct skill_report *r;
 	struct err *e;
 };
@@ -253,40 +248,6 @@ static void skill_walk_done(struct skill_walk *w)
 	for (size_t i = 0; i < w->n; i++)
 		free_each(w->entries[i].path, w->entries[i].target);
 	free(w->entries);
-}
-
-static int skill_open_in(int dir, struct slice name, int flags)
-{
-	char text[NAME_MAX + 1];
-	int fd;
-
-	if (name.n >= sizeof(text))
-		return -ENAMETOOLONG;
-	memcpy(text, name.p, name.n);
-	text[name.n] = '\0';
-	fd = openat(dir, text, flags | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* path: names as the walk read them, so none is "..". The caller closes the result. */
-static int skill_open_below(int root, const char *path, int flags)
-{
-	_cleanup_(closep) int dir = -1;
-	size_t n;
-
-	for (n = strcspn(path, "/"); path[n]; n = strcspn(path, "/")) {
-		int fd = skill_open_in(dir < 0 ? root : dir, (struct slice){ path, n },
-				       O_PATH | O_DIRECTORY);
-
-		if (fd < 0)
-			return fd;
-		closep(&dir);
-		dir = fd;
-		path += n + 1;
-	}
-	/* O_NONBLOCK: a FIFO that replaced the file must not block the open. */
-	return skill_open_in(dir < 0 ? root : dir, (struct slice){ path, n },
-			     flags | O_RDONLY | O_NONBLOCK);
 }
 
 static int skill_trouble(struct skill_walk *w, const char *path, int r)
@@ -303,81 +264,55 @@ static char *skill_read_target(int dir, const char *name)
 	return n < 0 ? NULL : xstrndup(target, (size_t)n);
 }
 
-static int skill_look(struct skill_walk *w, int dir, const char *below, const char *name)
+/* All names of a directory are read before the first is visited, so they are counted here. */
+static int skill_want(void *ctx, const char *name _unused_)
 {
-	char *path = *below ? file_join(below, name) : xstrdup(name);
+	struct skill_walk *w = ctx;
+
+	w->stopped = ++w->names > w->max;
+	return w->stopped ? -E2BIG : 1;
+}
+
+static int skill_too_deep(struct skill_walk *w, const struct tree_entry *e)
+{
+	w->stopped = true;
+	skill_note(w->r, SKILL_FATAL, "TOO_DEEP",
+		   (struct skill_at){ .path = e->path,
+				      .has_limit = true,
+				      .limit = SKILL_TREE_DEPTH,
+				      .used = e->depth },
+		   "directories lie deeper than %d levels", SKILL_TREE_DEPTH);
+	return -ELOOP;
+}
+
+static int skill_visit_entry(void *ctx, const struct tree_entry *e)
+{
+	struct skill_walk *w = ctx;
 	struct skill_entry *entry = GROW(w->entries, w->n);
-	struct stat st;
 
-	/* The list owns the path from here on, also if fstatat fails. */
-	entry->path = path;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return skill_trouble(w, path, -errno);
-	entry->size = (uint64_t)st.st_size;
-	entry->mode = st.st_mode & 07777;
-	entry->type = S_ISREG(st.st_mode) ? SKILL_ENTRY_FILE :
-		      S_ISDIR(st.st_mode) ? SKILL_ENTRY_DIR :
-		      S_ISLNK(st.st_mode) ? SKILL_ENTRY_SYMLINK :
-					    SKILL_ENTRY_OTHER;
+	entry->path = xstrdup(e->path);
+	entry->size = (uint64_t)e->sb.st_size;
+	entry->mode = e->sb.st_mode & 07777;
+	entry->type = S_ISREG(e->sb.st_mode) ? SKILL_ENTRY_FILE :
+		      S_ISDIR(e->sb.st_mode) ? SKILL_ENTRY_DIR :
+		      S_ISLNK(e->sb.st_mode) ? SKILL_ENTRY_SYMLINK :
+					       SKILL_ENTRY_OTHER;
 	if (entry->type == SKILL_ENTRY_SYMLINK) {
-		entry->target = skill_read_target(dir, name);
+		entry->target = skill_read_target(e->dir, e->leaf);
 		if (!entry->target)
-			return skill_trouble(w, path, -errno);
+			return skill_trouble(w, e->path, -errno);
 	}
-	return 0;
+	return entry->type == SKILL_ENTRY_DIR && e->depth > SKILL_TREE_DEPTH ?
+		       skill_too_deep(w, e) :
+		       0;
 }
 
-/* Depth costs no stack here, but each level is opened from the root again: so the time grows with its square. */
-static bool skill_too_deep(struct skill_walk *w, const char *path)
+static int skill_on_trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what _unused_,
+			    int error)
 {
-	unsigned depth = 1;
+	struct skill_walk *w = ctx;
 
-	for (size_t i = 0; path[i]; i++)
-		depth += path[i] == '/';
-	if (depth <= SKILL_TREE_DEPTH)
-		return false;
-	skill_note(
-		w->r, SKILL_FATAL, "TOO_DEEP",
-		(struct skill_at){
-			.path = path, .has_limit = true, .limit = SKILL_TREE_DEPTH, .used = depth },
-		"directories lie deeper than %d levels", SKILL_TREE_DEPTH);
-	return true;
-}
-
-/* Entries are added to the list that skill_walk_all is reading: a directory found here is read later. */
-static int skill_read_dir(struct skill_walk *w, const char *path)
-{
-	int r = 0, fd = skill_open_below(w->root, *path ? path : ".", O_DIRECTORY);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	if (!d)
-		return skill_trouble(w, path, fd < 0 ? fd : -errno);
-	while (r == 0 && !w->stopped && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		r = skill_look(w, fd, path, e->d_name);
-		w->stopped = w->n > w->max;
-	}
-	/* d owns fd. */
-	closedir(d);
-	return r;
-}
-
-static int skill_walk_all(struct skill_walk *w)
-{
-	int r = skill_read_dir(w, "");
-
-	for (size_t i = 0; r == 0 && !w->stopped && i < w->n; i++) {
-		const char *path = w->entries[i].path; /* does not move while the list grows */
-
-		if (w->entries[i].type != SKILL_ENTRY_DIR)
-			continue;
-		w->stopped = skill_too_deep(w, path);
-		if (!w->stopped)
-			r = skill_read_dir(w, path);
-	}
-	return r;
+	return w->stopped ? error : skill_trouble(w, e->path, error);
 }
 
 /* The first name that is a file; NULL: the listing has reported what is wrong. */
@@ -391,7 +326,7 @@ static const char *skill_find_file(const struct skill_walk *w)
 	return NULL;
 }
 
-static int skill_check_found_file(struct skill_walk *w, const char *dir)
+static int skill_check_found_file(struct skill_walk *w, int dirfd, const char *dir)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(closep) int fd = -1;
@@ -400,9 +335,10 @@ static int skill_check_found_file(struct skill_walk *w, const char *dir)
 
 	if (!name)
 		return 0;
-	fd = skill_open_below(w->root, name, 0);
+	/* O_NONBLOCK: a FIFO that replaced the file must not block the open. */
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	/* one byte more than is allowed, for the finding */
-	r = fd < 0 ? fd : file_read_fd(fd, SKILL_FILE_MAX, &b);
+	r = fd < 0 ? -errno : file_read_fd(fd, SKILL_FILE_MAX, &b);
 	if (r == -E2BIG)
 		skill_note(w->r, SKILL_FATAL, "FILE_TOO_LARGE",
 			   (struct skill_at){ .path = name,
@@ -420,21 +356,24 @@ static int skill_check_found_file(struct skill_walk *w, const char *dir)
 int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limits,
 		    struct skill_report *r, struct err *e)
 {
-	_cleanup_(skill_walk_done) struct skill_walk w = { .root = dirfd, .r = r, .e = e };
+	static const struct walk_calls calls = { .want = skill_want,
+						 .visit = skill_visit_entry,
+						 .trouble = skill_on_trouble };
+	_cleanup_(skill_walk_done) struct skill_walk w = { .r = r, .e = e };
 	int res;
 
 	/* directories are not counted as files, but are work all the same */
 	w.max = 2 * limits->files + 64;
-	res = skill_walk_all(&w);
-	if (res < 0)
+	res = tree_walker_run(dirfd, "", &calls, &w);
+	if (res < 0 && !w.stopped)
 		return res;
-	if (w.n > w.max)
+	if (w.names > w.max)
 		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
-			   (struct skill_at){ .has_limit = true, .limit = w.max, .used = w.n },
+			   (struct skill_at){ .has_limit = true, .limit = w.max, .used = w.names },
 			   "the skill has more than %zu files and directories", w.max);
 	/* the rules apply to a whole directory only */
 	if (w.stopped)
 		return 0;
 	skill_check_listing(w.entries, w.n, limits, r);
-	return skill_check_found_file(&w, dir);
+	return skill_check_found_file(&w, dirfd, dir);
 }

@@ -31,7 +31,7 @@ layers='
 9  lifecycle
 10 acp
 10 http
-10 skill      json base
+10 skill      tree json base
 11 agui
 11 net
 12 cli
