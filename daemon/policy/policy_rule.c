@@ -135,11 +135,9 @@ static int named_add(struct policy_rules *rules, struct slice key, struct jval v
 	return policy_rule_parse(v, field, &row->rule, NULL, e);
 }
 
-/* A member's name is a string without its quotes. */
 int policy_name_decode(struct slice key, char **ret)
 {
-	return jstr_decode((struct jval){ J_STRING, { key.p - 1, key.n + 2 } }, POLICY_NAME_MAX,
-			   ret);
+	return jstr_decode(jkey_string(key), POLICY_NAME_MAX, ret);
 }
 
 int policy_rules_parse(struct slice object, const char *path, struct policy_rules *ret,

@@ -193,12 +193,10 @@ static void materialize_go_on(struct materialize *m);
 static bool kept_out(const struct materialize *m)
 {
 	struct slice report = slice_of(m->parts[PART_WORKSPACE].report);
-	struct jval skipped = jobj_get(report, "skipped"), v;
-	struct jiter it;
 
-	if (!m->instructions_file || !report.n || !jiter_init(&it, skipped))
+	if (!m->instructions_file || !report.n)
 		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, jobj_get(report, "skipped"))
 		/* a file of this name that strip cut away is another file of the archive */
 		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file) &&
 		    !jstr_is(jobj_get(v.raw, "reason"), "STRIPPED"))

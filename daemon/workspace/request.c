@@ -25,23 +25,15 @@
 
 #define FIELD_SIZE 96
 
-static int bad_parameter(struct err *e, const char *prefix, const char *field, const char *reason,
-			 const char *text)
-{
-	char path[2 * FIELD_SIZE];
-
-	snprintf(path, sizeof(path), "%s%s", prefix, field);
-	if (!*field && *path)
-		path[strlen(path) - 1] = '\0'; /* the dot before no member */
-	return err_field(e, path, reason, "%s %s", path, text);
-}
-
 /* An object of ours at path, which ends in a dot. Then args holds what has to be freed. */
 static int request_object(struct jval v, const struct jfield *fields, const char *path, void *args,
 			  struct err *e)
 {
+	char field[FIELD_SIZE];
+
+	snprintf(field, sizeof(field), "%.*s", (int)strlen(path) - 1, path);
 	if (v.type != J_OBJECT)
-		return bad_parameter(e, path, "", "FIELD_INVALID", "must be an object");
+		return err_field(e, field, "FIELD_INVALID", "%s must be an object", field);
 	return jdec_strict(v.raw, fields, path, NO_PARAMETER, args, e);
 }
 
@@ -51,19 +43,14 @@ static int request_list(struct slice list, size_t max, const char *prefix, const
 			int (*one)(struct jval v, size_t i, const char *prefix, struct request *r,
 				   struct err *e))
 {
-	struct jiter it;
-	struct jval v;
-	int ret = 0;
+	jarr_each_at(i, v, list) {
+		int ret = i == max ? jdec_refuse(e, prefix, field, "TOO_MANY", too_many) :
+				     one(v, i, prefix, r, e);
 
-	if (!list.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
-		if (i == max)
-			return bad_parameter(e, prefix, field, "TOO_MANY", too_many);
-		ret = one(v, i, prefix, r, e);
+		if (ret < 0)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 /* --- the workspace --------------------------------------------------------------------------------------- */
@@ -97,8 +84,8 @@ static int workspace_strip(struct request *r, struct jval v, const char *prefix,
 	if (jstr_is(v, "auto"))
 		r->strip = STRIP_AUTO;
 	else if (jdec_int(v, &r->strip) < 0 || r->strip < 0 || r->strip > PATH_DEPTH_MAX)
-		return bad_parameter(e, prefix, "strip", "FIELD_INVALID",
-				     "must be a whole number from 0 to 128, or \"auto\"");
+		return jdec_refuse(e, prefix, "strip", "FIELD_INVALID",
+				   "must be a whole number from 0 to 128, or \"auto\"");
 	return 0;
 }
 
@@ -109,8 +96,8 @@ static int workspace_links(struct request *r, const char *word, const char *pref
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
 		if (strcmp(words[i], word) == 0)
 			r->links = words[i];
-	return word && !r->links ? bad_parameter(e, prefix, "links", "FIELD_INVALID",
-						 "must be refuse, skip or keep-inside") :
+	return word && !r->links ? jdec_refuse(e, prefix, "links", "FIELD_INVALID",
+					       "must be refuse, skip or keep-inside") :
 				   0;
 }
 
@@ -128,23 +115,21 @@ static int workspace_take(struct request *r, struct workspace_args *a, const cha
 	r->into = TAKE_PTR(a->into);
 	r->has_archive = a->archive != NULL;
 	if (!replace && strcmp(a->mode, "merge") != 0)
-		return bad_parameter(e, prefix, "mode", "FIELD_INVALID",
-				     "must be replace or merge");
+		return jdec_refuse(e, prefix, "mode", "FIELD_INVALID", "must be replace or merge");
 	if (a->archive && sha256_parse(slice_of(a->archive), &r->archive) < 0)
-		return bad_parameter(e, prefix, "archive", "DIGEST_INVALID",
-				     "must be sha256: and 64 hex digits");
+		return jdec_refuse(e, prefix, "archive", "DIGEST_INVALID",
+				   "must be sha256: and 64 hex digits");
 	if (workspace_strip(r, a->strip, prefix, e) < 0 ||
 	    workspace_links(r, a->links, prefix, e) < 0)
 		return -EINVAL;
 	if (!a->archive && (a->mode || r->strip || r->into || r->links))
-		return bad_parameter(e, prefix, "archive", "FIELD_MISSING",
-				     "is what mode, strip, into and links are about");
+		return jdec_refuse(e, prefix, "archive", "FIELD_MISSING",
+				   "is what mode, strip, into and links are about");
 	if (a->remove_on_close && !a->ephemeral)
-		return bad_parameter(e, prefix, "removeOnClose", "FIELD_INVALID",
-				     "goes with ephemeral: a given directory is never removed");
+		return jdec_refuse(e, prefix, "removeOnClose", "FIELD_INVALID",
+				   "goes with ephemeral: a given directory is never removed");
 	if (a->baseline.type != J_NONE && r->baseline < 0)
-		return bad_parameter(e, prefix, "baseline", "FIELD_INVALID",
-				     "must be true or false");
+		return jdec_refuse(e, prefix, "baseline", "FIELD_INVALID", "must be true or false");
 	return 0;
 }
 
@@ -189,23 +174,22 @@ static int skill_take(struct request_skill *s, struct skill_args *a, const char 
 		      struct err *e)
 {
 	if (!!a->archive + !!a->builtin + !!a->path != 1)
-		return bad_parameter(e, prefix, "archive", "FIELD_INVALID",
-				     "or builtin or path: each skill has exactly one of them");
+		return jdec_refuse(e, prefix, "archive", "FIELD_INVALID",
+				   "or builtin or path: each skill has exactly one of them");
 	if (a->archive) {
 		s->source = SKILL_ARCHIVE;
 		if (sha256_parse(slice_of(a->archive), &s->digest) < 0)
-			return bad_parameter(e, prefix, "archive", "DIGEST_INVALID",
-					     "must be sha256: and 64 hex digits");
+			return jdec_refuse(e, prefix, "archive", "DIGEST_INVALID",
+					   "must be sha256: and 64 hex digits");
 		return 0;
 	}
 	s->source = a->builtin ? SKILL_BUILTIN : SKILL_PATH;
 	s->name = a->builtin ? TAKE_PTR(a->builtin) : TAKE_PTR(a->path);
 	if (s->source == SKILL_BUILTIN && !skill_is_plain_name(s->name))
-		return bad_parameter(e, prefix, "builtin", "FIELD_INVALID",
-				     "must be the name of a skill");
+		return jdec_refuse(e, prefix, "builtin", "FIELD_INVALID",
+				   "must be the name of a skill");
 	if (s->source == SKILL_PATH && *s->name != '/')
-		return bad_parameter(e, prefix, "path", "FIELD_INVALID",
-				     "must be an absolute path");
+		return jdec_refuse(e, prefix, "path", "FIELD_INVALID", "must be an absolute path");
 	return 0;
 }
 
@@ -231,8 +215,8 @@ static int request_removal(struct jval v, size_t i _unused_, const char *prefix,
 	_cleanup_(freep) char *name = NULL;
 
 	if (jstr_decode(v, SKILL_NAME_MAX, &name) < 0 || !skill_is_plain_name(name))
-		return bad_parameter(e, prefix, "names", "FIELD_INVALID",
-				     "must hold names of skills");
+		return jdec_refuse(e, prefix, "names", "FIELD_INVALID",
+				   "must hold names of skills");
 	return 0;
 }
 
@@ -261,12 +245,12 @@ static int request_instructions(struct jval v, const char *prefix, struct reques
 	if (v.type == J_STRING) {
 		if (jstr_decode(v, REQUEST_TEXT_MAX, &r->instructions) == 0)
 			return 0;
-		return bad_parameter(e, prefix, "instructions", "FIELD_INVALID",
-				     "must be text of at most 1 MiB without NUL");
+		return jdec_refuse(e, prefix, "instructions", "FIELD_INVALID",
+				   "must be text of at most 1 MiB without NUL");
 	}
 	if (v.type != J_OBJECT)
-		return bad_parameter(e, prefix, "instructions", "FIELD_INVALID",
-				     "must be text, or {text, overwrite}");
+		return jdec_refuse(e, prefix, "instructions", "FIELD_INVALID",
+				   "must be text, or {text, overwrite}");
 	snprintf(path, sizeof(path), "%sinstructions.", prefix);
 	ret = jdec_strict(v.raw, text_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
@@ -299,13 +283,13 @@ static int file_check_content(const struct file_args *a, const char *path, struc
 	bool text = a->text.type == J_STRING;
 
 	if (text == (a->base64.type == J_STRING))
-		return bad_parameter(e, path, "text", "FIELD_INVALID",
-				     "or base64: each file has exactly one of them, a string");
+		return jdec_refuse(e, path, "text", "FIELD_INVALID",
+				   "or base64: each file has exactly one of them, a string");
 	if (jstr_decode(text ? a->text : a->base64, MESSAGE_MAX, &s) < 0)
-		return bad_parameter(e, path, text ? "text" : "base64", "FIELD_INVALID",
-				     "must hold no NUL and no lone surrogate");
+		return jdec_refuse(e, path, text ? "text" : "base64", "FIELD_INVALID",
+				   "must hold no NUL and no lone surrogate");
 	if (!text && base64_decode(slice_of(s), &bytes) < 0)
-		return bad_parameter(e, path, "base64", "FIELD_INVALID", "is not base64");
+		return jdec_refuse(e, path, "base64", "FIELD_INVALID", "is not base64");
 	return 0;
 }
 
@@ -380,8 +364,8 @@ int request_check_live(const struct request *r, const char *prefix, struct err *
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].given)
-			return bad_parameter(e, prefix, rows[i].field, "FIELD_INVALID",
-					     "belongs to session/new");
+			return jdec_refuse(e, prefix, rows[i].field, "FIELD_INVALID",
+					   "belongs to session/new");
 	return 0;
 }
 

@@ -253,14 +253,10 @@ static int log_take_line(struct intent_log_reading *r, struct slice line)
 /* Takes all whole lines; what remains is a part of one. */
 static int log_take_lines(struct intent_log_reading *r)
 {
-	const char *end;
+	struct slice have = buf_slice(&r->b), line;
 	int bad = 0;
 
-	while (bad == 0 && buf_len(&r->b) &&
-	       (end = memchr(r->b.data + r->b.pos, '\n', buf_len(&r->b)))) {
-		struct slice line = { r->b.data + r->b.pos, 0 };
-
-		line.n = (size_t)(end - line.p);
+	while (bad == 0 && slice_cut(&have, '\n', &line)) {
 		bad = log_take_line(r, line);
 		r->crc = crc32c(r->crc, line.p, line.n + 1);
 		r->at += line.n + 1;

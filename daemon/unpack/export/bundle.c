@@ -183,14 +183,13 @@ static int bundle_check_head(struct slice text, struct verdict *v)
 
 static int bundle_take_files(struct bundle_manifest *m, struct slice files, struct verdict *v)
 {
-	struct jiter it;
-	struct jval item;
-	int r = 0;
+	jarr_each(item, files) {
+		int r = bundle_decode_file(m, item, v);
 
-	jiter_init(&it, (struct jval){ J_ARRAY, files });
-	while (r == 0 && jiter_next(&it, NULL, &item))
-		r = bundle_decode_file(m, item, v);
-	return r < 0 ? r : bundle_sort_files(m, v);
+		if (r < 0)
+			return r;
+	}
+	return bundle_sort_files(m, v);
 }
 
 int bundle_manifest_parse(struct slice text, struct bundle_manifest *ret, struct verdict *v)

@@ -153,12 +153,10 @@ static int extract_hear(struct extract_keeper *k, uint64_t until, struct slice *
 	heard->max = ANSWER_MAX;
 	for (;;) {
 		struct slice have = buf_slice(heard);
-		const char *end = have.n ? memchr(have.p, '\n', have.n) : NULL;
 		int r;
 
-		if (end) {
-			*line = (struct slice){ have.p, (size_t)(end - have.p) + 1 };
-			heard->pos += line->n;
+		if (slice_cut(&have, '\n', line)) {
+			heard->pos += ++line->n; /* with its newline */
 			return 0;
 		}
 		r = worker_process_hear(&k->worker, until, k->x.job->limits.seconds, &k->v);

@@ -163,16 +163,14 @@ static int job_source(struct unpack_job *j, struct jval v, struct err *e)
 
 static int job_sources(struct slice text, struct unpack_job *j, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	int r = 0;
-
 	j->sources = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->sources));
-	if (!jiter_init(&it, (struct jval){ J_ARRAY, text }))
-		return job_bad_member(e, "", "sources", "not an array");
-	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = job_source(j, v, e);
-	return r;
+	jarr_each(v, text) {
+		int r = job_source(j, v, e);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int job_strings(struct slice raw, size_t max, size_t bytes, char ***v, size_t *n)
@@ -275,12 +273,11 @@ int job_line(struct job_input *in, struct slice *ret)
 
 	in->b.max = UNPACK_JOB_MAX;
 	for (;;) {
-		struct slice have = buf_slice(&in->b);
-		const char *end = have.n > seen ? memchr(have.p + seen, '\n', have.n - seen) : NULL;
+		struct slice have = buf_slice(&in->b), rest = slice_after(have, seen);
 		ssize_t n;
 
-		if (end) {
-			*ret = (struct slice){ have.p, (size_t)(end - have.p) };
+		if (slice_cut(&rest, '\n', ret)) {
+			*ret = (struct slice){ have.p, ret->n + seen };
 			in->b.pos +=
 				ret->n + 1; /* the bytes stay where they are until the next call */
 			return 1;

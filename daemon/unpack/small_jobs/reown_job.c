@@ -175,14 +175,13 @@ static int reown_tree(struct reown_job *j, struct jval v,
 static int reown_each_tree(struct reown_job *j,
 			   int (*fn)(struct reown_job *j, const struct reown_tree *t))
 {
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	jarr_each(v, j->trees) {
+		int r = reown_tree(j, v, fn);
 
-	jiter_init(&it, (struct jval){ J_ARRAY, j->trees });
-	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = reown_tree(j, v, fn);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int reown_work(void *job, struct jw *w)
