@@ -67,7 +67,7 @@ int eviction_make_space(struct archive_store *s, const struct stored *keep, uint
 void eviction_tidy_start(struct archive_store *s);
 
 /* upload.c: no client sends it. */
-bool upload_idle(const struct upload *u);
+bool upload_is_idle(const struct upload *u);
 /* For an idle upload whose part is gone or unwanted. Removes it from its entry. */
 void upload_drop(struct upload *u);
 uint64_t upload_offset(const struct upload *u);

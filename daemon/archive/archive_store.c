@@ -362,7 +362,7 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 		return err_set(e, -EPERM, 0, "ARCHIVE_BAKED", "the archive belongs to the image");
 	if (entry->pins)
 		return err_set(e, -EBUSY, 0, "ARCHIVE_IN_USE", "the archive is in use");
-	if (entry->upload && !upload_idle(entry->upload))
+	if (entry->upload && !upload_is_idle(entry->upload))
 		return err_set(e, -EBUSY, 0, "UPLOAD_IN_PROGRESS", "the archive is being uploaded");
 	if (entry->upload)
 		upload_drop(entry->upload);

@@ -47,7 +47,7 @@ static bool drop_derived(struct archive_store *s, struct stored *e)
 
 static bool drop_part(struct archive_store *s, struct stored *e)
 {
-	if (!e->has_part || (e->upload && !upload_idle(e->upload)))
+	if (!e->has_part || (e->upload && !upload_is_idle(e->upload)))
 		return false;
 	if (e->upload)
 		upload_drop(e->upload);
@@ -90,7 +90,7 @@ static uint64_t droppable(const struct archive_store *s, const struct stored *ke
 			continue;
 		if (e->derived && !e->pins)
 			n += eviction_charge(e->derived);
-		if (e->has_part && (!e->upload || upload_idle(e->upload)))
+		if (e->has_part && (!e->upload || upload_is_idle(e->upload)))
 			n += eviction_charge(e->part);
 		if (e->whole && !e->baked && !e->pins)
 			n += eviction_charge(e->size);

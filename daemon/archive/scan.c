@@ -26,14 +26,14 @@ struct archive_scan {
 };
 
 /* The thread of an upload takes the write permission away once the file is synced (upload_thread.c). */
-static bool on_disk(const struct stat *st)
+static bool is_on_disk(const struct stat *st)
 {
 	return !(st->st_mode & 0200);
 }
 
 static void found_whole(struct archive_scan *sc, struct stored *e, const struct stat *st)
 {
-	if (!sc->baked && !on_disk(st) && !sc->same_boot) {
+	if (!sc->baked && !is_on_disk(st) && !sc->same_boot) {
 		unlinkat(sc->dirfd, e->hex, 0);
 		return;
 	}
@@ -48,7 +48,7 @@ static void found_whole(struct archive_scan *sc, struct stored *e, const struct 
 static void found_part(struct archive_scan *sc, struct stored *e, const char *name,
 		       const struct stat *st)
 {
-	if (on_disk(st) && renameat(sc->dirfd, name, sc->dirfd, e->hex) == 0) {
+	if (is_on_disk(st) && renameat(sc->dirfd, name, sc->dirfd, e->hex) == 0) {
 		found_whole(sc, e, st); /* it was whole and synced, only its name was not */
 		return;
 	}
@@ -140,7 +140,7 @@ static void sort_by_use(struct archive_store *s)
 }
 
 /* True if the machine has not been restarted since the last daemon. Records its boot id. */
-static bool check_boot(const struct archive_store *s)
+static bool is_same_boot(const struct archive_store *s)
 {
 	_cleanup_(freep) char *path = file_join(s->dir, "boot");
 	_cleanup_(buf_done) struct buf now = { 0 }, before = { 0 };
@@ -164,7 +164,7 @@ static int scan_one(struct archive_scan *sc, const char *path, struct err *e)
 
 int archive_scan(struct archive_store *s, struct err *e)
 {
-	struct archive_scan sc = { .store = s, .same_boot = check_boot(s) };
+	struct archive_scan sc = { .store = s, .same_boot = is_same_boot(s) };
 	int r = scan_one(&sc, s->dir, e);
 
 	sc.baked = true;

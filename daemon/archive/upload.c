@@ -192,7 +192,7 @@ static void on_worker(void *ctx)
 		client_set(u->client, ARCHIVE_OPEN);
 }
 
-bool upload_idle(const struct upload *u)
+bool upload_is_idle(const struct upload *u)
 {
 	return u->state == UPLOAD_OPEN && !u->client;
 }
@@ -258,7 +258,7 @@ static int upload_check_count(struct archive_store *s, struct err *e)
 
 	list_each(u, &s->uploads, struct upload, link) {
 		n += u->state == UPLOAD_OPEN || u->state == UPLOAD_FINISHING;
-		if (!idle && upload_idle(u))
+		if (!idle && upload_is_idle(u))
 			idle = u;
 	}
 	if (n < ARCHIVE_UPLOADS_MAX)

@@ -80,7 +80,7 @@ static void set_result(struct upload_thread *w, enum upload_result result, int e
 	upload_notify(w);
 }
 
-static bool interrupted(struct upload_thread *w)
+static bool is_interrupted(struct upload_thread *w)
 {
 	bool r;
 
@@ -98,7 +98,7 @@ static int hash_prefix(struct upload_thread *w)
 	uint64_t at = 0;
 
 	posix_fadvise(w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	while (!interrupted(w)) {
+	while (!is_interrupted(w)) {
 		ssize_t n = RETRY(pread(w->fd, buf, ARCHIVE_PIECE_BYTES, (off_t)at));
 
 		if (n < 0)

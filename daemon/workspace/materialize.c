@@ -51,7 +51,7 @@ static const char *const part_members[PART_MAX] = { "workspace", "skills" };
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
 /* True: the workspace is to hold only this request's files, without those of an earlier one. False: it adds to them. */
-static bool whole_generation(const struct request *r)
+static bool is_whole_generation(const struct request *r)
 {
 	return r->has_archive && !r->merge;
 }
@@ -71,7 +71,7 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 	jw_str(w, "mode", merge ? "merge" : "replace");
 	jw_str(w, "links", spec ? spec->request->links : NULL);
 	jw_str(w, "manifest", manifest);
-	jw_str(w, "baseline", spec && whole_generation(spec->request) ? spec->baseline : NULL);
+	jw_str(w, "baseline", spec && is_whole_generation(spec->request) ? spec->baseline : NULL);
 	jw_str(w, "delivered", spec ? spec->delivered : NULL);
 	jw_bool(w, "confirm", true);
 	jw_arr(w, "sources");
@@ -102,7 +102,7 @@ static void part_put_files(struct jw *w, const struct request *r)
 		jw_obj(w, NULL);
 		jw_raw(w, "file", jobj_get(v.raw, "path").raw);
 		jw_members(w, v.raw, "path");
-		jw_bool(w, "renew", whole_generation(r));
+		jw_bool(w, "renew", is_whole_generation(r));
 		jw_end_obj(w);
 	}
 }
@@ -114,7 +114,7 @@ static void part_put_instructions(struct jw *w, const struct request *r, const c
 		return;
 	jw_object(w, NULL, JW_STR("file", name), JW_STR("text", r->instructions),
 		  JW_BOOL("overwrite", r->instructions_overwrite),
-		  JW_BOOL("renew", ours || whole_generation(r)));
+		  JW_BOOL("renew", ours || is_whole_generation(r)));
 }
 
 /* The job is laid out before any tree is claimed: a mistake in the request has no effect on a session. */
@@ -190,7 +190,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 static void materialize_go_on(struct materialize *m);
 
 /* The harness would read a file of others in place of the instructions: the session is told. */
-static bool kept_out(const struct materialize *m)
+static bool is_kept_out(const struct materialize *m)
 {
 	struct slice report = slice_of(m->parts[PART_WORKSPACE].report);
 
@@ -228,7 +228,7 @@ static void materialize_end(void *ctx)
 	if (!m->failed && !m->dry_run && m->has_archive)
 		derive_begin(m->ws, &m->pins.v[0].archive,
 			     slice_of(m->parts[PART_WORKSPACE].report));
-	ret = (struct materialized){ buf_slice(&b), skills_changed(m), kept_out(m) };
+	ret = (struct materialized){ buf_slice(&b), skills_changed(m), is_kept_out(m) };
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }
 
@@ -279,7 +279,7 @@ static void note_instructions(const struct materialize *m, const struct material
 {
 	if (p->kind == PART_WORKSPACE && !m->dry_run && (m->instructions_file || m->has_archive))
 		workspaces_note_instructions(m->ws, p->target,
-					     m->instructions_file && !kept_out(m));
+					     m->instructions_file && !is_kept_out(m));
 }
 
 static void on_recovered(void *ctx, struct slice report _unused_, const struct err *e)

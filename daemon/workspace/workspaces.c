@@ -265,7 +265,7 @@ int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_us
 }
 
 /* Only root and we can change its entries; in a sticky directory, others only their own. */
-static bool closed_to_others(int dir)
+static bool is_closed_to_others(int dir)
 {
 	struct stat sb;
 
@@ -285,7 +285,7 @@ static int open_closed(const char *path)
 
 		if (n >= sizeof(name))
 			return -ENAMETOOLONG;
-		if (!closed_to_others(dir))
+		if (!is_closed_to_others(dir))
 			return -EPERM;
 		memcpy(name, path, n);
 		name[n] = '\0';

@@ -35,7 +35,7 @@ static uint32_t le32(const unsigned char *p)
 }
 
 /* Chunks: length, name, bytes, sum; the first is IHDR, the last IEND. */
-static bool png(const unsigned char *p, size_t n, struct image *ret)
+static bool image_is_png(const unsigned char *p, size_t n, struct image *ret)
 {
 	bool bytes = false;
 	size_t at = 8;
@@ -59,7 +59,7 @@ static bool png(const unsigned char *p, size_t n, struct image *ret)
 
 /* Segments up to the scan; a start of frame has the sides. Inside of a scan 0xff is escaped, so the first end behind it
  * is the image's own: an end before it is of a preview. Cameras append to it, which decoders pass over. */
-static bool jpeg(const unsigned char *p, size_t n, struct image *ret)
+static bool image_is_jpeg(const unsigned char *p, size_t n, struct image *ret)
 {
 	size_t at = 2;
 
@@ -101,7 +101,7 @@ static size_t gif_chain(const unsigned char *p, size_t n, size_t at)
 }
 
 /* Extensions and images up to the trailer, behind which decoders read no more. */
-static bool gif(const unsigned char *p, size_t n, struct image *ret)
+static bool image_is_gif(const unsigned char *p, size_t n, struct image *ret)
 {
 	bool bytes = false;
 	size_t at;
@@ -125,7 +125,7 @@ static bool gif(const unsigned char *p, size_t n, struct image *ret)
 	return bytes && at < n;
 }
 
-static bool webp(const unsigned char *p, size_t n, struct image *ret)
+static bool image_is_webp(const unsigned char *p, size_t n, struct image *ret)
 {
 	if (n < 30 || memcmp(p, "RIFF", 4) != 0 || memcmp(p + 8, "WEBP", 4) != 0 ||
 	    le32(p + 4) > n - 8 || le32(p + 16) > n - 20)
@@ -147,10 +147,10 @@ static const struct {
 	const char *type;
 	bool (*look)(const unsigned char *p, size_t n, struct image *ret);
 } kinds[] = {
-	{ "image/png", png },
-	{ "image/jpeg", jpeg },
-	{ "image/gif", gif },
-	{ "image/webp", webp },
+	{ "image/png", image_is_png },
+	{ "image/jpeg", image_is_jpeg },
+	{ "image/gif", image_is_gif },
+	{ "image/webp", image_is_webp },
 };
 
 bool image_type_find(struct slice file, struct image *ret)

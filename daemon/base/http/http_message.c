@@ -54,7 +54,7 @@ bool http_head_is_interim(const struct http_head *h)
 
 /* --- requests ------------------------------------------------------------------------------------------------- */
 
-static bool visible(struct slice s)
+static bool is_visible_text(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7f)
@@ -67,7 +67,8 @@ static bool read_request_line(struct slice line, struct http_request_head *r)
 {
 	if (!slice_cut(&line, ' ', &r->method) || !slice_cut(&line, ' ', &r->target))
 		return false;
-	return header_name_ok(r->method) && visible(r->target) && slice_is(line, "HTTP/1.1");
+	return header_name_ok(r->method) && is_visible_text(r->target) &&
+	       slice_is(line, "HTTP/1.1");
 }
 
 /* "close", also in a list. */

@@ -156,7 +156,7 @@ static bool is_body(const struct patch_reader *r)
 }
 
 /* True if lines are left over after the number that the header has. */
-static bool more_to_come(struct patch_reader r)
+static bool has_more_to_come(struct patch_reader r)
 {
 	while (slice_is(reader_line(&r), "\n"))
 		reader_skip(&r, 1);
@@ -276,7 +276,7 @@ int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e)
 	struct patch_reader from = *r;
 	int k = hunks_parse(r, f, e);
 
-	if ((k == 0 && !more_to_come(*r)) || k == -ENOMEM)
+	if ((k == 0 && !has_more_to_come(*r)) || k == -ENOMEM)
 		return k;
 	*r = from;
 	f->nhunks = 0;

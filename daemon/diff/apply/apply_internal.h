@@ -45,7 +45,7 @@ int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch
 int file_check(struct patch_file *f, struct err *e);
 
 /* apply_stars.c: "*** Begin Patch". */
-bool stars_inside(struct slice text); /* it has such a first line */
+bool has_stars(struct slice text); /* it has such a first line */
 int stars_parse(struct slice text, struct patch_set *ret, struct err *e);
 
 /* apply_names.c: a name as patches write it, quoted or not; strip parts are taken off. 0, or -EINVAL. end: a date

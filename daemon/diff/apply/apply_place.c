@@ -50,7 +50,7 @@ static bool is_anchor(const struct anchors *a, size_t k, struct slice line)
 }
 
 /* A line that is equal is preferred over one that only begins with the text: models leave the rest of a line away. */
-static bool anchor_known(struct anchors *a, size_t k, const struct patch_image *img)
+static bool is_anchor_known(struct anchors *a, size_t k, const struct patch_image *img)
 {
 	for (int whole = 1; whole >= 0; whole--) {
 		a->whole[k] = whole;
@@ -75,7 +75,7 @@ static bool anchors_read(struct slice lines, const struct patch_image *img, stru
 		if (ret->n >= PATCH_ANCHORS_MAX)
 			return false;
 		ret->v[ret->n] = text;
-		if (!anchor_known(ret, ret->n++, img))
+		if (!is_anchor_known(ret, ret->n++, img))
 			return false;
 	}
 	return true;

@@ -38,7 +38,7 @@ static bool is_pair(char old, char new)
 }
 
 /* "/dev/null" on one side: the other must be a/ or b/. */
-static bool labels_prefixed(const struct slice names[2])
+static bool are_labels_prefixed(const struct slice names[2])
 {
 	bool none[2] = { patch_name_is_null(names[SIDE_OLD]), patch_name_is_null(names[SIDE_NEW]) };
 	char old = prefix_of(names[SIDE_OLD]), new = prefix_of(names[SIDE_NEW]);
@@ -52,7 +52,7 @@ static bool labels_prefixed(const struct slice names[2])
 
 /* "diff --git a/x b/x" */
 /* Names may hold blanks, so each blank may be the one between the two. */
-static bool git_prefixed(struct slice names)
+static bool is_git_prefixed(struct slice names)
 {
 	char old = prefix_of(names);
 
@@ -83,8 +83,8 @@ static bool is_prefixed(const struct patch_reader *r)
 	struct slice line = reader_line(r), names[2];
 
 	if (slice_skip(&line, "diff --git "))
-		return git_prefixed(line);
-	return labels_find(*r, names) && labels_prefixed(names);
+		return is_git_prefixed(line);
+	return labels_find(*r, names) && are_labels_prefixed(names);
 }
 
 static bool is_dotted(const struct patch_reader *r)
@@ -160,7 +160,7 @@ int patch_read(struct slice text, int strip, struct patch_set *ret, struct err *
 	int k = 0;
 
 	*ret = (struct patch_set){ NULL, 0 };
-	if (stars_inside(text))
+	if (has_stars(text))
 		return stars_parse(text, ret, e);
 	while (r.p < r.end && k == 0) {
 		if (is_git(&r) || is_plain(&r, true)) {

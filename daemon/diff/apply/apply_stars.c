@@ -6,7 +6,7 @@
 #define BEGIN "*** Begin Patch"
 #define END "*** End Patch"
 
-bool stars_inside(struct slice text)
+bool has_stars(struct slice text)
 {
 	struct patch_reader r = { text.p, text.p + text.n, 1 };
 

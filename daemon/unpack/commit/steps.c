@@ -85,7 +85,7 @@ static bool same_bytes(const struct stamp *a, const struct stamp *b)
 	return a->size == b->size && a->mtime == b->mtime && a->mode == b->mode;
 }
 
-static bool untouched(const struct stamp *now, const struct stamp *was)
+static bool is_untouched(const struct stamp *now, const struct stamp *was)
 {
 	return now->ino == was->ino && same_bytes(now, was) &&
 	       (!was->ctime || now->ctime == was->ctime);
@@ -188,7 +188,7 @@ static int redo_exchange(struct locations *p, const struct op *op)
 	finish_move(&p->target, &p->old);
 	if (read_stamp(&p->old, &old))
 		return as_changed(move_new(&p->staged, &p->target));
-	if (!read_stamp(&p->target, &now) || !untouched(&now, &op->was))
+	if (!read_stamp(&p->target, &now) || !is_untouched(&now, &op->was))
 		return 1;
 	r = step_move(&p->staged, &p->target, RENAME_EXCHANGE);
 	if (is_unsupported(r))
@@ -204,7 +204,7 @@ static int redo_remove(struct locations *p, const struct op *op)
 	finish_move(&p->target, &p->old);
 	if (read_stamp(&p->old, &old) || !read_stamp(&p->target, &now))
 		return 0;
-	if (!untouched(&now, &op->was))
+	if (!is_untouched(&now, &op->was))
 		return 1;
 	r = move_new(&p->target, &p->old);
 	return r == 0 ? displaced(op, &p->old, &p->target, 0) : as_changed(r);
@@ -277,7 +277,7 @@ static int visit_newer(void *ctx, const char *path _unused_, int dir _unused_,
 }
 
 /* All in a staged directory is older than the log; what is newer was put there by others. */
-static bool worked_in(const struct location *dir, uint64_t since)
+static bool was_worked_in(const struct location *dir, uint64_t since)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir->dir, dir->leaf);
 	struct newer n = { .since = since };
@@ -286,7 +286,7 @@ static bool worked_in(const struct location *dir, uint64_t since)
 }
 
 /* True if the target still has what the step brought. */
-static bool brought(const struct location *target, const struct op *op)
+static bool is_brought(const struct location *target, const struct op *op)
 {
 	struct stamp now;
 
@@ -295,8 +295,8 @@ static bool brought(const struct location *target, const struct op *op)
 
 static int undo_add(struct locations *p, const struct op *op)
 {
-	if (p->staged.dir < 0 || !brought(&p->target, op) ||
-	    (S_ISDIR(op->will.mode) && worked_in(&p->target, p->since)))
+	if (p->staged.dir < 0 || !is_brought(&p->target, op) ||
+	    (S_ISDIR(op->will.mode) && was_worked_in(&p->target, p->since)))
 		return 0;
 	return as_changed(move_new(&p->target, &p->staged));
 }
@@ -307,12 +307,12 @@ static int undo_exchange(struct locations *p, const struct op *op)
 	bool kept = read_stamp(&p->old, &old);
 
 	if (read_stamp(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
-		return brought(&p->target, op) ?
+		return is_brought(&p->target, op) ?
 			       as_changed(step_move(&p->staged, &p->target, RENAME_EXCHANGE)) :
 			       0;
 	if (!kept)
 		return 0;
-	if (brought(&p->target, op)) {
+	if (is_brought(&p->target, op)) {
 		int r = as_changed(move_new(&p->target, &p->staged));
 
 		if (r != 0)
@@ -360,8 +360,8 @@ static size_t row_of(enum op_kind kind)
 }
 
 /* What was removed is not found again where the directory that it was in has gone too, or something else has come. */
-static bool removed_before(const struct step_dirs *g, const struct locations *p,
-			   const struct op *op)
+static bool was_removed_before(const struct step_dirs *g, const struct locations *p,
+			       const struct op *op)
 {
 	struct stamp now;
 
@@ -382,7 +382,7 @@ int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 		 * replaces. */
 		held_forget(&g->target, op->path.p);
 	r = r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
-	return r > 0 && removed_before(g, &p, op) ? 0 : r;
+	return r > 0 && was_removed_before(g, &p, op) ? 0 : r;
 }
 
 int step_undo(struct step_dirs *g, size_t i, const struct op *op)

@@ -105,7 +105,7 @@ int skills_copy(struct plan *p, int dir)
 
 /* --- checking and moving ------------------------------------------------------------------------------------- */
 
-static bool good_name(const char *name)
+static bool is_good_name(const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 
@@ -177,8 +177,8 @@ static int place_one(struct skills *s, struct plan *p, int tree, uint32_t node,
 		return fail_as(p->v, e.reason, dir_name, "%s", e.msg);
 	if (!r.usable)
 		return refuse_unusable(p, &r, dir_name ? dir_name : "SKILL.md");
-	name = good_name(r.skill.name) ? r.skill.name : dir_name;
-	if (!good_name(name))
+	name = is_good_name(r.skill.name) ? r.skill.name : dir_name;
+	if (!is_good_name(name))
 		return refuse(p->v, "SKILL_INVALID", dir_name ? dir_name : "SKILL.md",
 			      "the skill has no name that a directory can have");
 	ret = skill_move(s, p, tree, node, name);

@@ -35,7 +35,7 @@ static uint64_t plain_bytes(const struct snapshot *s)
 }
 
 /* By the order of the walk alone, so that the same tree gives the same pack. */
-static bool to_frame(struct snapshot *s, const struct stat *sb)
+static bool is_for_frame(struct snapshot *s, const struct stat *sb)
 {
 	bool frame = (uint64_t)sb->st_size > s->plain;
 
@@ -178,7 +178,7 @@ struct snap_known {
 
 static void put_known(struct snapshot *s, struct ahead_item *i, const struct snap_known *k)
 {
-	i->packs = to_frame(s, &i->sb);
+	i->packs = is_for_frame(s, &i->sb);
 	i->indexed = k->indexed;
 	i->was = k->was;
 	ahead_go(s->ahead);
@@ -229,7 +229,7 @@ static int snap_look_alone(struct snapshot *s, const struct tree_entry *e,
 	struct ahead_item alone = { .path = (char *)e->path,
 				    .indexed = k->indexed,
 				    .was = k->was,
-				    .packs = to_frame(s, &e->sb) };
+				    .packs = is_for_frame(s, &e->sb) };
 	int r = settle_all(s);
 
 	if (r < 0)
