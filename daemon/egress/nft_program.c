@@ -67,15 +67,6 @@ struct nft_run {
 	void *ctx;
 };
 
-static int on_nft_line(void *ctx _unused_, struct slice line _unused_)
-{
-	return 0;
-}
-
-static void on_nft_closed(void *ctx _unused_, const char *fault _unused_)
-{
-}
-
 static void on_nft_exit(void *ctx, const struct proc_status *st)
 {
 	struct nft_run *r = ctx;
@@ -91,7 +82,7 @@ static void on_nft_exit(void *ctx, const struct proc_status *st)
 	ended(owner, ok ? NULL : e.msg);
 }
 
-static const struct proc_events events = { on_nft_line, on_nft_closed, on_nft_exit, NULL, NULL };
+static const struct proc_events events = { .on_exit = on_nft_exit };
 
 struct nft_run *nft_run(struct proc_host *procs, const char *program, struct slice text,
 			nft_ended_fn ended, void *ctx, struct err *e)

@@ -154,14 +154,14 @@ void proc_host_reap(struct proc_host *h)
 	reap_children(h);
 }
 
-static void proc_fault(struct proc *p, const char *why)
+static void proc_close_stdout(struct proc *p, const char *fault)
 {
-	if (p->faulted)
-		return;
-	p->faulted = true;
+	bool told = p->faulted;
+
+	p->faulted |= fault != NULL;
 	proc_io_close(p, &p->out);
-	if (!p->reaped)
-		p->ev->on_closed(p->ctx, why);
+	if (!told && !p->reaped && p->ev->on_closed)
+		p->ev->on_closed(p->ctx, fault);
 	proc_check_done(p);
 }
 
@@ -173,15 +173,14 @@ static void deliver_lines(struct proc *p)
 	while (!p->faulted && (r = lines_next(&p->lines, &line)) > 0) {
 		if (prescan_take(p, line))
 			return;
-		if (p->ev->on_line(p->ctx, line) < 0)
-			p->faulted = true;
+		p->faulted = p->ev->on_line && p->ev->on_line(p->ctx, line) < 0;
 	}
 	lines_trim(&p->lines);
 	if (p->faulted) {
 		proc_io_close(p, &p->out);
 		proc_check_done(p);
 	} else if (r < 0) {
-		proc_fault(p, "a line is longer than the limit");
+		proc_close_stdout(p, "a line is longer than the limit");
 	}
 }
 
@@ -193,10 +192,7 @@ static void stdout_eof(struct proc *p)
 	rest.n -= rest.n && rest.p[rest.n - 1] == '\r';
 	if (rest.n && !p->faulted && p->ev->on_rest)
 		p->ev->on_rest(p->ctx, rest);
-	proc_io_close(p, &p->out);
-	if (!p->faulted && !p->reaped)
-		p->ev->on_closed(p->ctx, NULL);
-	proc_check_done(p);
+	proc_close_stdout(p, NULL);
 }
 
 /* True: the pipe may hold more. */
@@ -206,7 +202,7 @@ static bool read_stdout(struct proc *p)
 	ssize_t n;
 
 	if (!space) {
-		proc_fault(p, "a line is longer than the limit");
+		proc_close_stdout(p, "a line is longer than the limit");
 		return false;
 	}
 	n = read(p->out.fd, space, CHILD_READ_BYTES);

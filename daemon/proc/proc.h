@@ -94,15 +94,14 @@ struct proc_prescan {
 };
 
 struct proc_events {
-	/* A line without its newline, valid during the call; <0: protocol fault, no more lines are delivered. */
+	/* Optional, as all but on_exit. A line without its newline, valid during the call; <0: protocol fault, no more lines are delivered. */
 	int (*on_line)(void *ctx, struct slice line);
 	/* No more lines will come although the leader lives: fault says why (NULL: stdout closed). */
 	void (*on_closed)(void *ctx, const char *fault);
 	void (*on_exit)(void *ctx, const struct proc_status *st);
-	/* Optional: what stdout had behind its last newline when it ended, before on_closed and on_exit. It may be a
+	/* What stdout had behind its last newline when it ended, before on_closed and on_exit. It may be a
 	 * line that was cut off. */
 	void (*on_rest)(void *ctx, struct slice rest);
-	/* Optional. */
 	const struct proc_prescan *prescan;
 };
 

@@ -86,17 +86,7 @@ static void on_exited(void *ctx, const struct proc_status *st)
 	standing_run_free(run);
 }
 
-static int on_stdout_line(void *ctx _unused_, struct slice line _unused_)
-{
-	return 0;
-}
-
-static void on_stdout_closed(void *ctx _unused_, const char *fault _unused_)
-{
-}
-
-static const struct proc_events proc_ops = { on_stdout_line, on_stdout_closed, on_exited, NULL,
-					     NULL };
+static const struct proc_events proc_ops = { .on_exit = on_exited };
 
 /* --- what it says --------------------------------------------------------------------------------------------- */
 
