@@ -64,10 +64,8 @@ static int take_expiry(struct token *k, const char *text, struct err *e)
 /* It is printed by command lines. */
 static int take_label(struct token *k, char **label, struct err *e)
 {
-	for (const char *p = *label; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return err_field(e, "label", "FIELD_INVALID",
-					 "label has no control characters");
+	if (slice_has_control(slice_of(*label)))
+		return err_field(e, "label", "FIELD_INVALID", "label has no control characters");
 	k->label = TAKE_PTR(*label);
 	return 0;
 }

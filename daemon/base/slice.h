@@ -98,3 +98,28 @@ static inline struct slice slice_trim(struct slice s, const char *bytes)
 		s.n--;
 	return s;
 }
+
+/* Returns true if s has no other bytes than these. */
+static inline bool slice_only(struct slice s, const char *bytes)
+{
+	size_t n = strlen(bytes);
+
+	while (s.n && memchr(bytes, *s.p, n))
+		s = slice_after(s, 1);
+	return !s.n;
+}
+
+/* Returns true if s is of visible ASCII without the bytes of `but`: no blanks, no control bytes. */
+static inline bool slice_is_visible(struct slice s, const char *but)
+{
+	while (s.n && *s.p > ' ' && *s.p <= '~' && !strchr(but, *s.p))
+		s = slice_after(s, 1);
+	return !s.n;
+}
+
+static inline bool slice_has_control(struct slice s)
+{
+	while (s.n && (unsigned char)*s.p >= ' ' && *s.p != '\x7f')
+		s = slice_after(s, 1);
+	return s.n;
+}

@@ -28,15 +28,6 @@ static char *call_part(const struct call_url *u, CURLUPart what, unsigned flags)
 	return copy;
 }
 
-/* What a name of the internet, or an address, is made of. */
-static bool host_ok(const char *host)
-{
-	for (const char *p = host; *p; p++)
-		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || strchr("%/\\@", *p))
-			return false;
-	return *host;
-}
-
 static void call_take_host(struct call_url *u)
 {
 	_cleanup_(freep) char *host = call_part(u, CURLUPART_HOST, 0);
@@ -64,7 +55,7 @@ const char *call_url_parse(struct call_url *u, const char *text)
 	u->https = scheme && strcmp(scheme, "https") == 0;
 	if (!u->https && (!scheme || strcmp(scheme, "http") != 0))
 		return "the url is neither http nor https";
-	if (!u->host || !host_ok(u->host) || zone)
+	if (!u->host || !*u->host || !slice_is_visible(slice_of(u->host), "%/\\@") || zone)
 		return "the host of the url is no plain name or address";
 	if (!port || !u64_parse(slice_of(port), &number) || number < 1 || number > 65535)
 		return "the port of the url is none";

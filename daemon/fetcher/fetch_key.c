@@ -13,21 +13,13 @@
 
 #include <errno.h>
 
-static bool fetch_key_has_control(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
-			return true;
-	return false;
-}
-
 static int fetch_key_check(const struct fetcher *f, const char *name, const char *prefix,
 			   struct slice value, struct err *e)
 {
 	if (!header_name_ok(slice_of(name)) || !header_value_ok(prefix))
 		return err_field(e, "auth", "PARAM_INVALID",
 				 "not the name and the beginning of a header");
-	if (!value.n || fetch_key_has_control(value) ||
+	if (!value.n || slice_has_control(value) ||
 	    strlen(name) + strlen(prefix) + value.n > FETCH_HEAD_MAX)
 		return err_field(e, "key", "PARAM_INVALID",
 				 "no value that a header can have, or too long");

@@ -100,28 +100,13 @@ const char *model_api_root(enum model_api api)
 
 /* --- paths ------------------------------------------------------------------------------------------------ */
 
-static bool is_plain_in_path(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("-._~@", c));
-}
+/* No encoding. */
+#define PLAIN_IN_PATH "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~@"
 
-/* Of a "*": no encoding, and no segment that stands for another one. */
-static bool segment_name_ok(struct slice s)
+/* Of these bytes, and no segment that stands for another one. */
+static bool segment_of(struct slice s, const char *bytes)
 {
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_plain_in_path(s.p[i]))
-			return false;
-	return s.n && !slice_is(s, ".") && !slice_is(s, "..");
-}
-
-static bool query_ok(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		/* strchr also finds the NUL at the end of its list. */
-		if (!is_plain_in_path(s.p[i]) && (!s.p[i] || !strchr("=&%+:,;/?!$'()*", s.p[i])))
-			return false;
-	return true;
+	return s.n && slice_only(s, bytes) && !slice_is(s, ".") && !slice_is(s, "..");
 }
 
 /* True if path is row. */
@@ -135,31 +120,27 @@ static bool row_fits(struct slice row, struct slice path)
 	/* The length first: in a short path the parts before and after the star would overlap. */
 	return path.n >= before + after && memcmp(path.p, row.p, before) == 0 &&
 	       memcmp(path.p + path.n - after, star + 1, after) == 0 &&
-	       segment_name_ok((struct slice){ path.p + before, path.n - before - after });
+	       segment_of((struct slice){ path.p + before, path.n - before - after },
+			  PLAIN_IN_PATH);
 }
 
+/* Returns the path without its query. */
 static struct slice model_path_cut(struct slice path, struct slice *query)
 {
-	const char *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
-
-	*query = SLICE_NONE;
-	if (!mark)
+	*query = path;
+	if (slice_cut(query, '?', &path))
 		return path;
-	*query = (struct slice){ mark + 1, (size_t)(path.p + path.n - mark - 1) };
-	return (struct slice){ path.p, (size_t)(mark - path.p) };
+	*query = SLICE_NONE;
+	return path;
 }
 
 /* One of a session's rows, as it was checked: no character in it is escaped. False: it is none. */
 static bool split_row(struct jval v, struct slice *method, struct slice *path)
 {
 	struct slice text = { v.raw.p + 1, v.type == J_STRING ? v.raw.n - 2 : 0 };
-	const char *blank = text.n ? memchr(text.p, ' ', text.n) : NULL;
 
-	if (!blank)
-		return false;
-	*method = (struct slice){ text.p, (size_t)(blank - text.p) };
-	*path = (struct slice){ blank + 1, text.n - method->n - 1 };
-	return true;
+	*path = text;
+	return slice_cut(path, ' ', method);
 }
 
 static bool more_fits(struct slice more, struct slice method, struct slice path)
@@ -178,7 +159,7 @@ bool model_path_passes(enum model_api api, struct slice more, struct slice metho
 	struct slice query;
 
 	path = model_path_cut(path, &query);
-	if (!query_ok(query))
+	if (!slice_only(query, PLAIN_IN_PATH "=&%+:,;/?!$'()*"))
 		return false;
 	for (const struct path_row *r = apis[api].paths; r->path; r++)
 		if (slice_is(method, r->method) && row_fits(slice_of(r->path), path))
@@ -190,49 +171,36 @@ bool model_path_passes(enum model_api api, struct slice more, struct slice metho
 struct slice model_of_path(enum model_api api, struct slice path)
 {
 	struct slice query, model;
-	const char *colon;
 
 	path = model_path_cut(path, &query);
-	if (!slice_skip(&path, apis[api].root) || !slice_skip(&path, "/models/"))
-		return SLICE_NONE;
-	colon = path.n ? memchr(path.p, ':', path.n) : NULL;
-	model = (struct slice){ path.p, colon ? (size_t)(colon - path.p) : 0 };
-	return segment_name_ok(model) ? model : SLICE_NONE;
+	if (slice_skip(&path, apis[api].root) && slice_skip(&path, "/models/") &&
+	    slice_cut(&path, ':', &model) && segment_of(model, PLAIN_IN_PATH))
+		return model;
+	return SLICE_NONE;
 }
 
 /* --- rows of a session ------------------------------------------------------------------------------------ */
 
 static bool segment_ok(struct slice s)
 {
-	size_t stars = 0;
-
-	for (size_t i = 0; i < s.n; i++) {
-		stars += s.p[i] == '*';
-		if (!is_plain_in_path(s.p[i]) && s.p[i] != ':' && s.p[i] != '*')
-			return false;
-	}
-	/* "*" is all of it, or all before a colon */
-	if (stars && (stars > 1 || s.p[0] != '*' || (s.n > 1 && s.p[1] != ':')))
-		return false;
-	return s.n && !slice_is(s, ".") && !slice_is(s, "..");
+	/* "*" is all of it, or all before a colon. */
+	if (slice_skip(&s, "*"))
+		return !s.n || (*s.p == ':' && slice_only(s, PLAIN_IN_PATH ":"));
+	return segment_of(s, PLAIN_IN_PATH ":");
 }
 
 /* path: without its leading slash. */
 static bool segments_ok(struct slice path)
 {
 	size_t stars = 0;
+	struct slice s;
 
-	for (;;) {
-		const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
-		struct slice s = { path.p, slash ? (size_t)(slash - path.p) : path.n };
-
+	while (slice_item(&path, '/', &s)) {
 		if (!segment_ok(s))
 			return false;
 		stars += s.p[0] == '*';
-		if (!slash)
-			return stars <= 1;
-		path = (struct slice){ slash + 1, path.n - s.n - 1 };
 	}
+	return stars <= 1;
 }
 
 static bool session_row_ok(enum model_api api, struct jval v)

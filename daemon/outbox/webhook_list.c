@@ -103,15 +103,6 @@ unsigned webhook_types_parse(struct slice names)
 
 /* --- addresses -------------------------------------------------------------------------------------------- */
 
-static bool webhook_is_plain(struct slice text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] <= 0x20 || (unsigned char)text.p[i] >= 0x7f ||
-		    strchr("\\#\"<>", text.p[i]))
-			return false;
-	return true;
-}
-
 /* The host is judged here, and again by acpd-fetch, for each address that it is about to call. */
 static int webhook_check_host(const struct webhook_place *at, struct slice host, int port,
 			      bool https)
@@ -130,7 +121,7 @@ static int webhook_check_host(const struct webhook_place *at, struct slice host,
 static int webhook_take_url(const struct webhook_place *at, const char *url, struct webhook *w)
 {
 	struct slice rest = slice_of(url);
-	bool plain = webhook_is_plain(rest), https = slice_skip(&rest, "https://");
+	bool plain = slice_is_visible(rest, "\\#\"<>"), https = slice_skip(&rest, "https://");
 	struct authority a;
 
 	if (!plain || (!https && !slice_skip(&rest, "http://")))
@@ -170,14 +161,11 @@ static int webhook_take_secret(const struct webhook_place *at, struct slice text
 /* Several, separated by a space, while one takes the place of another. */
 static int take_secrets(const struct webhook_place *at, const char *text, struct webhook *w)
 {
+	struct slice rest = slice_of(text), secret;
 	int r = 0;
 
-	while (r == 0 && *text) {
-		size_t n = strcspn(text, " ");
-
-		r = webhook_take_secret(at, (struct slice){ text, n }, w);
-		text += n + (text[n] == ' ');
-	}
+	while (r == 0 && rest.n && slice_item(&rest, ' ', &secret))
+		r = webhook_take_secret(at, secret, w);
 	return r;
 }
 
@@ -276,13 +264,10 @@ int webhook_list_parse(struct slice array, const char *field, const char *allow,
 		       struct webhook_list *ret, struct err *e)
 {
 	struct webhook_place at = { .allow = allow, .e = e };
-	struct jiter it;
-	struct jval v;
 	int r = 0;
 
 	*ret = (struct webhook_list){ .n = 0 };
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, array) {
 		snprintf(at.prefix, sizeof(at.prefix), "%.40s[%zu].", field, i);
 		if (i == WEBHOOKS_MAX)
 			r = err_field(e, field, "WEBHOOKS_TOO_MANY", "%s: more than %d receivers",
@@ -291,6 +276,8 @@ int webhook_list_parse(struct slice array, const char *field, const char *allow,
 			r = webhook_refuse(&at, "", "PARAM_INVALID", "is no object");
 		else
 			r = take_item(&at, v.raw, ret);
+		if (r < 0)
+			break;
 	}
 	if (r < 0)
 		webhook_list_done(ret);

@@ -58,14 +58,6 @@ bool proxy_field_is_ours(struct slice fields, struct slice name)
 
 /* --- the request line ----------------------------------------------------------------------------------------- */
 
-static bool proxy_request_is_visible(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] > '~')
-			return false;
-	return true;
-}
-
 static bool proxy_request_read_line(struct slice line, struct proxy_request *r,
 				    struct slice *target)
 {
@@ -74,7 +66,7 @@ static bool proxy_request_read_line(struct slice line, struct proxy_request *r,
 	r->old = slice_is(line, "HTTP/1.0");
 	r->tunnel = slice_is(r->method, "CONNECT");
 	return (r->old || slice_is(line, "HTTP/1.1")) && header_name_ok(r->method) &&
-	       proxy_request_is_visible(*target);
+	       slice_is_visible(*target, "");
 }
 
 static enum egress_reason read_authority(struct slice text, int usual, struct proxy_request *r)

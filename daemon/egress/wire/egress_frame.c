@@ -116,14 +116,6 @@ void egress_notice_put(struct buf *b, const struct egress_notice *n)
 	jw_end_obj(&w);
 }
 
-static bool egress_frame_is_visible(const char *s)
-{
-	for (; *s; s++)
-		if (*s <= ' ' || *s > '~')
-			return false;
-	return true;
-}
-
 int egress_notice_parse(struct slice payload, struct egress_notice *ret)
 {
 	struct notice_args a = { 0 };
@@ -132,7 +124,7 @@ int egress_notice_parse(struct slice payload, struct egress_notice *ret)
 	*ret = (struct egress_notice){ .port = (int)a.port, .up = a.up, .down = a.down };
 	if (r == 0 && a.reason)
 		ret->reason = egress_reason_find(slice_of(a.reason));
-	if (r == 0 && (!egress_frame_is_visible(a.host) || (a.reason && !ret->reason)))
+	if (r == 0 && (!slice_is_visible(slice_of(a.host), "") || (a.reason && !ret->reason)))
 		r = -EPROTO;
 	if (r == 0)
 		snprintf(ret->host, sizeof(ret->host), "%s", a.host);

@@ -21,16 +21,6 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
 
-static bool egress_host_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_name_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || egress_host_is_digit(c) || c == '-' || c == '_';
-}
-
 /* As it is printed: so that two texts of one address are the same. */
 static bool egress_host_take_address(struct slice text, struct egress_host *ret)
 {
@@ -50,12 +40,7 @@ static bool egress_host_take_address(struct slice text, struct egress_host *ret)
 /* Digits, or 0x and what follows: the last label of such a "name" makes it a number for inet_aton and browsers. */
 static bool egress_host_is_number(struct slice label)
 {
-	if (slice_starts(label, "0x"))
-		return true;
-	for (size_t i = 0; i < label.n; i++)
-		if (!egress_host_is_digit(label.p[i]))
-			return false;
-	return true;
+	return slice_starts(label, "0x") || slice_only(label, "0123456789");
 }
 
 static const char *check_label(struct slice label)
@@ -71,27 +56,21 @@ static const char *check_label(struct slice label)
 
 static const char *check_labels(struct slice name)
 {
-	struct slice label = { name.p, 0 };
+	struct slice label = name;
 
-	for (size_t i = 0; i <= name.n; i++) {
-		const char *bad;
+	while (slice_item(&name, '.', &label)) {
+		const char *bad = check_label(label);
 
-		if (i < name.n && name.p[i] != '.') {
-			label.n++;
-			continue;
-		}
-		bad = check_label(label);
 		if (bad)
 			return bad;
-		if (i == name.n)
-			break;
-		label = (struct slice){ name.p + i + 1, 0 };
 	}
 	return egress_host_is_number(label) ? "it is a number, but no address" : NULL;
 }
 
 static const char *egress_host_take_name(struct slice text, struct egress_host *ret)
 {
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+
 	if (text.n > NAME_MAX_BYTES)
 		return "it is longer than 253 bytes";
 	for (size_t i = 0; i < text.n; i++) {
@@ -99,7 +78,7 @@ static const char *egress_host_take_name(struct slice text, struct egress_host *
 
 		if ((unsigned char)c >= 0x80)
 			return "it is not ASCII: write its A-labels (xn--...)";
-		if (!is_name_byte(c) && c != '.')
+		if (!memchr(bytes, c, strlen(bytes)))
 			return "it has a character that no name has";
 		ret->text[i] = c;
 	}

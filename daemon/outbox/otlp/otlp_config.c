@@ -11,9 +11,9 @@
 #include "base/buf.h"
 #include "base/format/digits.h"
 #include "base/http/authority.h"
+#include "base/http/http_fields.h"
 #include "json/jenc.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
@@ -79,22 +79,24 @@ static void otlp_config_take_number(const struct reading *r, const char *name, u
 
 static void take_numbers(const struct reading *r)
 {
-	struct otlp_target *to = r->c->to;
+	struct otlp_target *traces = &r->c->to[OTLP_TRACES], *logs = &r->c->to[OTLP_LOGS];
+	const struct {
+		const char *name;
+		unsigned min, max, *ret;
+	} numbers[] = {
+		{ "OTEL_BSP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS, &traces->delay_ms },
+		{ "OTEL_BSP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX, &traces->queue_max },
+		{ "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX, &traces->batch_max },
+		{ "OTEL_BLRP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS, &logs->delay_ms },
+		{ "OTEL_BLRP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX, &logs->queue_max },
+		{ "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX, &logs->batch_max },
+		{ "OTEL_METRIC_EXPORT_INTERVAL", 1, OTLP_DELAY_MAX_MS,
+		  &r->c->to[OTLP_METRICS].delay_ms },
+	};
 
-	otlp_config_take_number(r, "OTEL_BSP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS,
-				&to[OTLP_TRACES].delay_ms);
-	otlp_config_take_number(r, "OTEL_BSP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX,
-				&to[OTLP_TRACES].queue_max);
-	otlp_config_take_number(r, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
-				&to[OTLP_TRACES].batch_max);
-	otlp_config_take_number(r, "OTEL_BLRP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS,
-				&to[OTLP_LOGS].delay_ms);
-	otlp_config_take_number(r, "OTEL_BLRP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX,
-				&to[OTLP_LOGS].queue_max);
-	otlp_config_take_number(r, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
-				&to[OTLP_LOGS].batch_max);
-	otlp_config_take_number(r, "OTEL_METRIC_EXPORT_INTERVAL", 1, OTLP_DELAY_MAX_MS,
-				&to[OTLP_METRICS].delay_ms);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		otlp_config_take_number(r, numbers[i].name, numbers[i].min, numbers[i].max,
+					numbers[i].ret);
 }
 
 static void otlp_config_take_timeout(const struct reading *r, enum otlp_signal s)
@@ -158,20 +160,12 @@ static bool otlp_config_put_list(const char *text, struct buf *b)
 	return b->len <= OTLP_HEADERS_MAX;
 }
 
-static bool otlp_config_is_token(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!isalnum((unsigned char)s.p[i]) && !strchr("!#$%&'*+-.^_`|~", s.p[i]))
-			return false;
-	return s.n > 0;
-}
-
 /* They go into requests as they are. */
 static bool are_headers(struct slice object)
 {
 	jobj_each(key, v, object)
 		/* An escape in the JSON stands for a quote, a backslash or a control character. */
-		if (!otlp_config_is_token(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
+		if (!header_name_ok(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
 			return false;
 	return true;
 }
@@ -219,14 +213,6 @@ static bool otlp_config_take_host(struct otlp_target *to, struct slice rest)
 	return true;
 }
 
-static bool otlp_config_is_plain(const char *url)
-{
-	for (; *url; url++)
-		if (*url <= ' ' || *url > '~' || *url == '#')
-			return false;
-	return true;
-}
-
 /* base: the path of the signal follows. */
 static int otlp_config_take_url(const struct reading *r, enum otlp_signal s, const char *name,
 				const char *value, bool base)
@@ -235,7 +221,7 @@ static int otlp_config_take_url(const struct reading *r, enum otlp_signal s, con
 	struct slice rest = slice_of(value);
 	size_t n = rest.n;
 
-	if (n > OTLP_URL_MAX || !otlp_config_is_plain(value) ||
+	if (n > OTLP_URL_MAX || !slice_is_visible(rest, "#") ||
 	    (!slice_skip(&rest, "http://") && !slice_skip(&rest, "https://")) ||
 	    !otlp_config_take_host(to, rest))
 		return otlp_config_refuse(r, name, "is no http or https URL");
@@ -253,16 +239,11 @@ static int otlp_config_take_url(const struct reading *r, enum otlp_signal s, con
 static int take_endpoint(const struct reading *r, enum otlp_signal s)
 {
 	char name[64];
-	const char *value;
+	const char *value = get_of(r, s, "ENDPOINT", name);
+	bool base = strcmp(name, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0;
 
-	snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_%s_ENDPOINT", upper[s]);
-	value = get(r, name);
-	if (value)
-		return otlp_config_take_url(r, s, name, value, false);
-	value = get(r, "OTEL_EXPORTER_OTLP_ENDPOINT");
 	/* The default is that of the specification. */
-	return otlp_config_take_url(r, s, "OTEL_EXPORTER_OTLP_ENDPOINT",
-				    value ? value : "http://localhost:4318", true);
+	return otlp_config_take_url(r, s, name, value ? value : "http://localhost:4318", base);
 }
 
 static int take_protocol(const struct reading *r, enum otlp_signal s)
@@ -295,10 +276,10 @@ static void take_compression(const struct reading *r, enum otlp_signal s)
 
 static bool has_word(const char *list, const char *word)
 {
-	size_t n = strlen(word);
+	struct slice rest = slice_of(list), item;
 
-	for (const char *at = list; (at = strstr(at, word)); at += n)
-		if ((at == list || at[-1] == ',') && (at[n] == ',' || !at[n]))
+	while (slice_item(&rest, ',', &item))
+		if (slice_is(item, word))
 			return true;
 	return false;
 }
@@ -309,10 +290,9 @@ static bool otlp_config_is_wanted(const struct reading *r, enum otlp_signal s)
 	const char *value;
 
 	snprintf(exporter, sizeof(exporter), "OTEL_%s_EXPORTER", upper[s]);
-	snprintf(endpoint, sizeof(endpoint), "OTEL_EXPORTER_OTLP_%s_ENDPOINT", upper[s]);
 	value = get(r, exporter);
 	if (!value)
-		return get(r, endpoint) || get(r, "OTEL_EXPORTER_OTLP_ENDPOINT");
+		return get_of(r, s, "ENDPOINT", endpoint);
 	if (has_word(value, "otlp"))
 		return true;
 	if (strcmp(value, "none") != 0 && strcmp(value, "prometheus") != 0)

@@ -37,10 +37,7 @@ static bool head_take_number(struct slice *s, uint64_t *ret)
 /* Printable ASCII without quotes and backslashes: the text is compared and copied without JSON escapes. */
 bool ledger_incarnation_valid(struct slice text)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] <= 0x20 || text.p[i] > 0x7e || text.p[i] == '"' || text.p[i] == '\\')
-			return false;
-	return text.n > 0 && text.n <= INCARNATION_MAX;
+	return text.n > 0 && text.n <= INCARNATION_MAX && slice_is_visible(text, "\"\\");
 }
 
 static bool take_quoted(struct slice *s, struct slice *ret)
@@ -60,13 +57,8 @@ static bool head_take_digest(struct slice *s, struct slice *ret)
 	*ret = SLICE_NONE;
 	if (slice_skip(s, "null"))
 		return true;
-	if (!take_quoted(s, ret) || ret->n != SHA256_HEX - 1)
-		return false;
-	for (size_t i = 0; i < ret->n; i++)
-		/* The second test is for NUL, which strchr finds as the end of its string. */
-		if (!strchr("0123456789abcdef", ret->p[i]) || !ret->p[i])
-			return false;
-	return true;
+	return take_quoted(s, ret) && ret->n == SHA256_HEX - 1 &&
+	       slice_only(*ret, "0123456789abcdef");
 }
 
 bool ledger_head_parse(struct slice line, struct ledger_head *ret)
