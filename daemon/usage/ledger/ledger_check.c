@@ -2,15 +2,15 @@
  * ledger_check.c - verifies a ledger line by line: format, numbers, digests, turns, and sums.
  *
  * State belongs to one incarnation: the next one starts a new chain, without tallies and seen
- * turns. Buckets and the set of turns are keyed by SHA-256, so that no client can choose ids that
- * collide. Sums are compared between consecutive turns only, because a turn whose record could not
+ * turns. Sessions and their turns are in balanced trees (tsearch(3)), so that no client can choose
+ * ids that make a search slow. Sums are compared between consecutive turns only, because a turn whose record could not
  * be written is missing. A ledger without its oldest files must begin at an anchor: the reader's,
  * or the removal mark of usage.state.
  */
 #include "usage/ledger/ledger_file.h"
 
+#include "base/format/digits.h"
 #include "base/limits.h"
-#include "base/list.h"
 #include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -19,17 +19,17 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #define READ_CHUNK (64 * KIB)
 #define PATIENCE_STEP_MS 10
-#define BUCKETS 1024
 
 /* What a session had used in this incarnation, by its last record. */
 struct session_tally {
-	struct list link;
 	char *session;
+	void *seen; /* tree of its turns: numbers as pointers */
 	uint64_t turns, call_turn, call, calls;
 	struct harness_usage sum, between; /* between: of calls without a turn since then */
 	bool known;			   /* sum and turns are */
@@ -42,9 +42,7 @@ struct ledger_check {
 	uint64_t line, n;
 	char incarnation[INCARNATION_MAX + 1];
 	char digest[SHA256_HEX];
-	struct list buckets[BUCKETS]; /* struct session_tally */
-	uint64_t *seen;		      /* turns of this incarnation, a set by hash; 0: a free slot */
-	size_t nseen, cseen;
+	void *sessions; /* tree of struct session_tally */
 };
 
 _printf_(2, 3) static bool bad(struct ledger_check *c, const char *fmt, ...)
@@ -59,78 +57,61 @@ _printf_(2, 3) static bool bad(struct ledger_check *c, const char *fmt, ...)
 	return false;
 }
 
-/* --- turns, once each --------------------------------------------------------------------------------------- */
+/* --- sessions, and their turns once each ----------------------------------------------------------------------- */
 
-static uint64_t id_hash(struct slice text, uint64_t more)
+static int by_number(const void *a, const void *b)
 {
-	struct sha256 d = { 0 };
-	uint64_t h;
-
-	sha256_of(text, &d); /* a peer must not be able to choose colliding ids */
-	memcpy(&h, &d, sizeof(h));
-	/* An odd factor (2^64 / golden ratio): no two turns of a session get the same hash. */
-	h += more * 0x9e3779b97f4a7c15u;
-	return h ? h : 1;
+	return a < b ? -1 : a > b;
 }
 
-static bool set_add(uint64_t *set, size_t cap, uint64_t h)
+/* False: the turn was seen before. */
+static bool turn_see(struct session_tally *t, uint64_t turn)
 {
-	size_t i = h & (cap - 1);
+	void *number = (void *)(uintptr_t)turn;
 
-	/* Ends, because the set is at most half full. cap is a power of two. */
-	while (set[i] && set[i] != h)
-		i = (i + 1) & (cap - 1);
-	if (set[i])
+	if (tfind(number, &t->seen, by_number))
 		return false;
-	set[i] = h;
+	if (!tsearch(number, &t->seen, by_number))
+		abort();
 	return true;
 }
 
-/* Adds h to the set. False: it was in the set. */
-static bool turn_see(struct ledger_check *c, uint64_t h)
+static void number_free(void *number _unused_)
 {
-	/* At most half full, so that a search in it is short. */
-	if (2 * c->nseen >= c->cseen) {
-		size_t cap = c->cseen ? 2 * c->cseen : 256;
-		uint64_t *larger = xalloc(cap * sizeof(*larger));
+}
 
-		for (size_t i = 0; i < c->cseen; i++)
-			if (c->seen[i])
-				set_add(larger, cap, c->seen[i]);
-		free(c->seen);
-		c->seen = larger;
-		c->cseen = cap;
-	}
-	if (!set_add(c->seen, c->cseen, h))
-		return false;
-	c->nseen++;
-	return true;
+static int by_session(const void *a, const void *b)
+{
+	const struct session_tally *x = a, *y = b;
+
+	return strcmp(x->session, y->session);
+}
+
+static void session_tally_free(void *tally)
+{
+	struct session_tally *t = tally;
+
+	tdestroy(t->seen, number_free);
+	free_each(t->session, t);
 }
 
 /* Per incarnation: another incarnation can number its turns and sums from the start. */
 static void forget_sessions(struct ledger_check *c)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		list_each(t, &c->buckets[i], struct session_tally, link) {
-			list_del(&t->link);
-			free_each(t->session, t);
-		}
-	free(TAKE_PTR(c->seen));
-	c->nseen = c->cseen = 0;
+	tdestroy(TAKE_PTR(c->sessions), session_tally_free);
 }
 
-static struct session_tally *session_tally_get(struct ledger_check *c, const char *session)
+static struct session_tally *session_tally_get(struct ledger_check *c, char *session)
 {
-	struct list *bucket = &c->buckets[id_hash(slice_of(session), 0) % BUCKETS];
-	struct session_tally *t;
+	struct session_tally key = { .session = session }, *t, **have;
 
-	list_each(have, bucket, struct session_tally, link)
-		if (strcmp(have->session, session) == 0)
-			return have;
+	have = tfind(&key, &c->sessions, by_session);
+	if (have)
+		return *have;
 	t = new0(struct session_tally);
-	list_init(&t->link);
 	t->session = xstrdup(session);
-	list_add_tail(bucket, &t->link);
+	if (!tsearch(t, &c->sessions, by_session))
+		abort();
 	return t;
 }
 
@@ -213,7 +194,7 @@ static bool check_turn_record(struct ledger_check *c, struct session_tally *t, s
 {
 	uint64_t turn = jobj_uint(line, "turn"), calls = jobj_uint(line, "modelCalls");
 
-	if (!turn_see(c, id_hash(slice_of(t->session), turn)))
+	if (!turn_see(t, turn))
 		return bad(c, "turn %llu of session %.40s is recorded twice",
 			   (unsigned long long)turn, t->session);
 	if (calls && t->call_turn == turn && t->calls > calls)
@@ -357,18 +338,14 @@ void ledger_check_next_file(struct ledger_check *c)
 
 bool ledger_anchor_parse(const char *text, struct ledger_anchor *ret)
 {
-	char *end;
+	struct slice digest = slice_of(text), n;
 
 	*ret = (struct ledger_anchor){ 0 };
-	/* strtoull would also accept spaces and a sign. */
-	if (text[0] < '1' || text[0] > '9')
+	/* A number is written in one way only, without a leading zero. */
+	if (*text == '0' || !slice_cut(&digest, ':', &n) || !u64_parse(n, &ret->n) ||
+	    digest.n != SHA256_HEX - 1 || !slice_only(digest, "0123456789abcdef"))
 		return false;
-	errno = 0;
-	ret->n = strtoull(text, &end, 10);
-	if (errno || *end != ':' || strlen(end + 1) != SHA256_HEX - 1 ||
-	    end[1 + strspn(end + 1, "0123456789abcdef")])
-		return false;
-	memcpy(ret->digest, end + 1, SHA256_HEX);
+	memcpy(ret->digest, digest.p, SHA256_HEX);
 	return true;
 }
 
@@ -382,8 +359,6 @@ struct ledger_check *ledger_check_new(const struct ledger_anchor *anchor, bool c
 	c->chain_only = chain_only;
 	if (anchor)
 		c->anchor = *anchor;
-	for (size_t i = 0; i < BUCKETS; i++)
-		list_init(&c->buckets[i]);
 	return c;
 }
 
