@@ -29,49 +29,43 @@
 #define FLAGS_MAX (CONFINE_NESTS | CONFINE_LOG)
 
 struct confinement {
-	bool flat, log;
+	bool flat; /* with the rows for where no namespaces may be made */
+	bool log; /* calls are not refused but passed to the listener, and those of watched.h too */
+	bool writes;		   /* of these also the ones that write */
 	struct sock_fprog program; /* empty: it could not be made */
 };
 
 /* --- the filter ------------------------------------------------------------------------------------------ */
 
-enum filter_part {
-	FILTER_FLAT = 1 << 0, /* with the rows for where no namespaces may be made */
-	/* calls are not refused but passed to the listener, and those of watched.h too */
-	FILTER_NOTIFY = 1 << 1,
-	FILTER_WRITES = 1 << 2, /* of these also the ones that write */
-};
-
-static int add_denials(scmp_filter_ctx ctx, unsigned parts)
+static int add_denials(scmp_filter_ctx ctx, const struct confinement *c)
 {
 	size_t n;
 	const struct denial *d = confine_denials(&n);
 	int r = 0;
 
 	for (; r == 0 && n > 0; n--, d++)
-		if (parts & FILTER_FLAT || !d->flat)
+		if (c->flat || !d->flat)
 			r = confine_call_rule(ctx,
-					      parts & FILTER_NOTIFY ? SCMP_ACT_NOTIFY :
-								      SCMP_ACT_ERRNO(d->error),
+					      c->log ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(d->error),
 					      d->call, d->when);
 	return r;
 }
 
-static int add_watched(scmp_filter_ctx ctx, unsigned parts)
+static int add_watched(scmp_filter_ctx ctx, const struct confinement *c)
 {
 	size_t n;
 	const struct watched *w = watched_calls(&n);
 	int r = 0;
 
 	for (; r == 0 && n > 0; n--, w++)
-		if (parts & FILTER_WRITES || w->target == TARGET_ADDRESS)
+		if (c->writes || w->target == TARGET_ADDRESS)
 			r = confine_call_rule(ctx, SCMP_ACT_NOTIFY, w->call, w->when);
 	return r;
 }
 
 static int write_program(const void *ctx, int to)
 {
-	const unsigned *parts = ctx;
+	const struct confinement *c = ctx;
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int r = filter ? 0 : -ENOMEM;
 
@@ -80,26 +74,26 @@ static int write_program(const void *ctx, int to)
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, BINARY_TREE);
 	if (r == 0)
-		r = add_denials(filter, *parts);
-	if (r == 0 && *parts & FILTER_NOTIFY)
-		r = add_watched(filter, *parts);
+		r = add_denials(filter, c);
+	if (r == 0 && c->log)
+		r = add_watched(filter, c);
 	return r < 0 ? r : seccomp_export_bpf(filter, to);
 }
 
 /* Makes the rows of confine_denials.h a program for the kernel. 0 or a negative errno with e. */
-static int filter_make(unsigned parts, struct sock_fprog *ret, struct err *e)
+static int filter_make(struct confinement *c, struct err *e)
 {
 	/* libseccomp takes a hundred times the memory of what it makes */
 	struct sock_filter program[BPF_MAXINSNS];
-	int n = ask_child(false, write_program, &parts, program, sizeof(program));
+	int n = ask_child(false, write_program, c, program, sizeof(program));
 
 	if (n <= 0)
 		return err_set(e, n < 0 ? n : -EIO, RPC_INTERNAL_ERROR, "CONFINEMENT_UNSUPPORTED",
 			       "no filter of system calls can be made: %s",
 			       strerror(n < 0 ? -n : EIO));
-	ret->len = (unsigned short)((size_t)n / sizeof(program[0]));
-	ret->filter = xalloc((size_t)n);
-	memcpy(ret->filter, program, (size_t)n);
+	c->program.len = (unsigned short)((size_t)n / sizeof(program[0]));
+	c->program.filter = xalloc((size_t)n);
+	memcpy(c->program.filter, program, (size_t)n);
 	return 0;
 }
 
@@ -109,7 +103,6 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 {
 	static struct confinement all[LEVEL_MAX][FLAGS_MAX + 1];
 	struct confinement *c = &all[level][flags];
-	int r;
 
 	if (level == LEVEL_OPEN)
 		return NULL;
@@ -117,10 +110,8 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 		return c;
 	c->flat = level == LEVEL_STRICT && !(flags & CONFINE_NESTS);
 	c->log = flags & CONFINE_LOG;
-	r = filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
-				(level == LEVEL_STRICT ? FILTER_WRITES : 0),
-			&c->program, e);
-	return r < 0 && e ? NULL : c;
+	c->writes = level == LEVEL_STRICT;
+	return filter_make(c, e) < 0 && e ? NULL : c;
 }
 
 bool confinement_logs(const struct confinement *c)
