@@ -18,14 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void proc_io_close(struct proc *p, struct loop_io *io)
-{
-	if (io->fd < 0)
-		return;
-	loop_io_set(p->host->loop, io, 0);
-	closep(&io->fd);
-}
-
 static void proc_report(void *ctx)
 {
 	struct proc *p = ctx;
@@ -54,13 +46,13 @@ static void proc_drained(void *ctx);
  * uid, if nothing else of ours does. */
 static void claim_strays(struct proc *self)
 {
-	self->sweep.strays = true;
-	self->sweep.uid = self->own_uid;
+	self->sweep.target.strays = true;
+	self->sweep.target.uid = self->own_uid;
 	list_each(p, &self->host->procs, struct proc, link) {
 		if (p == self || p->reaped)
 			continue;
-		self->sweep.strays &= p->trusted;
-		self->sweep.uid = p->own_uid == self->own_uid ? 0 : self->sweep.uid;
+		self->sweep.target.strays &= p->trusted;
+		self->sweep.target.uid = p->own_uid == self->own_uid ? 0 : self->sweep.target.uid;
 	}
 }
 
@@ -103,8 +95,8 @@ void proc_sweep_turn(struct proc *p, uint64_t from, uint64_t until)
 	if (p->reaped)
 		return;
 	sweep_set(&p->turn_sweep, p->session, p->pid, turn_swept, p);
-	p->turn_sweep.from = from;
-	p->turn_sweep.until = until;
+	p->turn_sweep.target.from = from;
+	p->turn_sweep.target.until = until;
 	sweep_ask(p->host->sweeper, &p->turn_sweep);
 }
 
@@ -115,7 +107,7 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	p->wait_status = status;
 	/* The ladder ends here: its signals would go to another process of that number. */
 	loop_timer_cancel(&p->stop_timer);
-	proc_io_close(p, &p->in);
+	loop_io_close(p->host->loop, &p->in);
 	/* In one scan with the sweep of the end it would exclude processes from that and answer for it. */
 	sweep_forget(&p->turn_sweep);
 	proc_sweep(p);
@@ -159,7 +151,7 @@ static void proc_close_stdout(struct proc *p, const char *fault)
 	bool told = p->faulted;
 
 	p->faulted |= fault != NULL;
-	proc_io_close(p, &p->out);
+	loop_io_close(p->host->loop, &p->out);
 	if (!told && !p->reaped && p->ev->on_closed)
 		p->ev->on_closed(p->ctx, fault);
 	proc_check_done(p);
@@ -177,7 +169,7 @@ static void deliver_lines(struct proc *p)
 	}
 	lines_trim(&p->lines);
 	if (p->faulted) {
-		proc_io_close(p, &p->out);
+		loop_io_close(p->host->loop, &p->out);
 		proc_check_done(p);
 	} else if (r < 0) {
 		proc_close_stdout(p, "a line is longer than the limit");
@@ -233,7 +225,7 @@ static bool read_stderr(struct proc *p)
 		text_tail_add(&p->tail, chunk, (size_t)n);
 		return true;
 	}
-	proc_io_close(p, &p->errout);
+	loop_io_close(p->host->loop, &p->errout);
 	proc_check_done(p);
 	return false;
 }
@@ -272,7 +264,7 @@ static void proc_drained(void *ctx)
 	p->prescan.drain_due = p->prescan.work;
 	if (p->prescan.drain_due)
 		return;
-	proc_io_close(p, &p->errout);
+	loop_io_close(p->host->loop, &p->errout);
 	proc_check_done(p);
 }
 
@@ -286,14 +278,14 @@ static void flush_stdin(struct proc *p)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* the reader is gone; its exit tells the story */
-			proc_io_close(p, &p->in);
+			loop_io_close(p->host->loop, &p->in);
 			return;
 		}
 		buf_consume(&p->in_buf, (size_t)n);
 	}
 	buf_trim(&p->in_buf, IO_KEEP_BYTES);
 	if (!buf_len(&p->in_buf) && p->state != PROC_RUNNING)
-		proc_io_close(p, &p->in);
+		loop_io_close(p->host->loop, &p->in);
 	else
 		loop_io_set(p->host->loop, &p->in, buf_len(&p->in_buf) ? EPOLLOUT : 0);
 }
@@ -379,9 +371,9 @@ struct proc *proc_free(struct proc *p)
 	sweep_forget(&p->sweep);
 	sweep_forget(&p->turn_sweep);
 	loop_task_cancel(&p->exit_task);
-	proc_io_close(p, &p->in);
-	proc_io_close(p, &p->out);
-	proc_io_close(p, &p->errout);
+	loop_io_close(p->host->loop, &p->in);
+	loop_io_close(p->host->loop, &p->out);
+	loop_io_close(p->host->loop, &p->errout);
 	closep(&p->pidfd);
 	measure_close(&p->measure);
 	buf_done(&p->in_buf);

@@ -77,7 +77,7 @@ static void scan_over(struct sweeper *s, bool ended)
 	while (!list_empty(&s->scanned)) {
 		struct sweep *w = list_first(&s->scanned, struct sweep, link);
 
-		while (i < c->ntargets && strcmp(c->targets[i].session, w->session) != 0)
+		while (i < c->ntargets && strcmp(c->targets[i].session, w->target.session) != 0)
 			i++;
 		list_del(&w->link);
 		w->asked = false;
@@ -122,13 +122,10 @@ static struct sweep_scan *scan_new(struct sweeper *s)
 	list_each(w, &s->waiting, struct sweep, link)
 		n++;
 	c->targets = xalloc(n * sizeof(*c->targets));
-	list_each(w, &s->waiting, struct sweep, link)
-		c->targets[c->ntargets++] = (struct tree_target){ .session = xstrdup(w->session),
-								  .leader = w->leader,
-								  .strays = w->strays,
-								  .uid = w->uid,
-								  .from = w->from,
-								  .until = w->until };
+	list_each(w, &s->waiting, struct sweep, link) {
+		c->targets[c->ntargets] = w->target;
+		c->targets[c->ntargets++].session = xstrdup(w->target.session);
+	}
 	n = s->own(s->ctx, NULL, 0);
 	spaces_each(count_init, &n);
 	c->own = xalloc(n * sizeof(*c->own));
@@ -192,11 +189,11 @@ struct sweeper *sweeper_free(struct sweeper *s)
 	return NULL;
 }
 
-void sweep_set(struct sweep *w, const char *session, pid_t leader,
-	       void (*done)(void *ctx, bool gone), void *ctx)
+void sweep_set(struct sweep *w, char *session, pid_t leader, void (*done)(void *ctx, bool gone),
+	       void *ctx)
 {
-	w->session = session;
-	w->leader = leader;
+	w->target.session = session;
+	w->target.leader = leader;
 	w->done = done;
 	w->ctx = ctx;
 }

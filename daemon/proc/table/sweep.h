@@ -18,11 +18,7 @@ struct sweeper;
 struct sweep {
 	struct list link;
 	bool asked;
-	const char *session;
-	pid_t leader;
-	bool strays;
-	uid_t uid;
-	uint64_t from, until;		    /* as in a target */
+	struct tree_target target;	    /* its session is the owner's */
 	void (*done)(void *ctx, bool gone); /* from the loop; gone: no process of it was found */
 	void *ctx;
 };
@@ -32,8 +28,8 @@ struct sweeper *sweeper_new(struct loop *loop,
 			    size_t (*own)(void *ctx, struct tree_own *ret, size_t max), void *ctx);
 struct sweeper *sweeper_free(struct sweeper *s);
 /* Whose processes are meant. */
-void sweep_set(struct sweep *sweep, const char *session, pid_t leader,
-	       void (*done)(void *ctx, bool gone), void *ctx);
+void sweep_set(struct sweep *sweep, char *session, pid_t leader, void (*done)(void *ctx, bool gone),
+	       void *ctx);
 /* Kills once; done follows. All but link and asked is set. */
 void sweep_ask(struct sweeper *s, struct sweep *sweep);
 /* done will not be called. */
