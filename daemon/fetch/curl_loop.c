@@ -18,16 +18,15 @@ struct curl_loop {
 	struct loop *loop;
 	CURLM *multi;
 	struct loop_timer timer;
-	struct loop_task now, tidy;
-	struct list dead; /* sockets that libcurl has closed */
+	struct loop_task now;
 	void (*done)(void *ctx, CURL *easy, CURLcode how);
 	void *ctx;
 };
 
 /* A socket of libcurl's. */
 struct curl_source {
-	struct list link;
 	struct loop_io io;
+	struct loop_task task; /* frees it */
 	struct curl_loop *owner;
 };
 
@@ -60,23 +59,12 @@ static void on_source(void *ctx, uint32_t events)
 		    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
 }
 
-/* Not before the events of this turn are over: one of them may be for it. */
-static void free_dead(void *ctx)
-{
-	struct curl_loop *c = ctx;
-
-	list_each(s, &c->dead, struct curl_source, link) {
-		list_del(&s->link);
-		free(s);
-	}
-}
-
+/* Freed when the events of this turn are over: one of them may be for it. */
 static void source_drop(struct curl_loop *c, struct curl_source *s)
 {
 	curl_multi_assign(c->multi, s->io.fd, NULL);
 	loop_io_set(c->loop, &s->io, 0);
-	list_add_tail(&c->dead, &s->link);
-	loop_defer(c->loop, &c->tidy, free_dead, c);
+	loop_defer(c->loop, &s->task, free, s);
 }
 
 static int on_socket_wish(CURL *easy _unused_, curl_socket_t fd, int what, void *ctx, void *known)
@@ -91,7 +79,6 @@ static int on_socket_wish(CURL *easy _unused_, curl_socket_t fd, int what, void 
 	}
 	if (!s) {
 		s = new0(struct curl_source);
-		list_init(&s->link);
 		s->owner = c;
 		s->io = (struct loop_io){ .fd = fd, .fn = on_source, .ctx = s };
 		curl_multi_assign(c->multi, fd, s);
@@ -131,7 +118,6 @@ struct curl_loop *curl_loop_new(struct loop *loop,
 	c->loop = loop;
 	c->done = done;
 	c->ctx = ctx;
-	list_init(&c->dead);
 	c->multi = curl_multi_init();
 	if (!c->multi)
 		abort();
@@ -154,8 +140,7 @@ struct curl_loop *curl_loop_free(struct curl_loop *c)
 	curl_multi_cleanup(c->multi);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->now);
-	loop_task_cancel(&c->tidy);
-	free_dead(c);
+	loop_run_deferred(c->loop); /* frees the sources */
 	free(c);
 	return NULL;
 }

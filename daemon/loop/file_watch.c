@@ -4,7 +4,7 @@
  *
  * The directory is watched and not the file, because a writer that renames a new file into place
  * replaces the inode. While only an ancestor is watched, any event there moves the watch down.
- * inotify reports no events from before a watch exists. So file_watch_arm() repeats until the watch stays
+ * inotify reports no events from before a watch exists. So file_watch_begin() repeats until the watch stays
  * where it is, and a move to the file's own directory counts as a possible change.
  */
 #include "loop/file_watch.h"
@@ -52,7 +52,7 @@ static bool watch_nearest(struct file_watch *w)
 }
 
 /* Once more if that was not the file's own: the next one may have been made just before. */
-static void file_watch_arm(struct file_watch *w)
+void file_watch_begin(struct file_watch *w)
 {
 	int before;
 
@@ -71,7 +71,7 @@ static bool event_is_of_file(struct file_watch *w, const struct inotify_event *e
 		return false;
 	if (!w->near || (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) {
 		w->wd = ev->mask & IN_IGNORED ? -1 : w->wd;
-		file_watch_arm(w);
+		file_watch_begin(w);
 		return w->near;
 	}
 	return (ev->mask & OF_FILE) && ev->len && strcmp(ev->name, w->name) == 0;
@@ -134,18 +134,13 @@ struct file_watch *file_watch_later(struct loop *l, const char *path, void (*fn)
 	return w->io.fd < 0 || loop_io_set(l, &w->io, EPOLLIN) < 0 ? file_watch_free(w) : w;
 }
 
-void file_watch_begin(struct file_watch *w)
-{
-	file_watch_arm(w);
-}
-
 struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
 				  void *ctx)
 {
 	struct file_watch *w = file_watch_later(l, path, fn, ctx);
 
 	if (w)
-		file_watch_arm(w);
+		file_watch_begin(w);
 	return w;
 }
 
@@ -153,10 +148,7 @@ struct file_watch *file_watch_free(struct file_watch *w)
 {
 	if (!w)
 		return NULL;
-	if (w->io.fd >= 0) {
-		loop_io_set(w->io.loop, &w->io, 0);
-		close(w->io.fd);
-	}
+	loop_io_close(w->io.loop, &w->io);
 	free_each(w->dir, w->name, w);
 	return NULL;
 }

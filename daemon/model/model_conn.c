@@ -99,8 +99,7 @@ void model_conn_drop(struct model_call *c)
 	if (c->state == CALL_DEAD)
 		return;
 	set_call_state(c, CALL_DEAD);
-	if (c->io.events)
-		loop_io_set(c->listener->all->loop, &c->io, 0);
+	loop_io_set(c->listener->all->loop, &c->io, 0);
 	loop_timer_cancel(&c->timer);
 	model_conn_defer(c);
 }

@@ -91,16 +91,6 @@ static int pass_head(struct answer_pass *a, struct buf *to)
 	return 1;
 }
 
-/* A head that comes in many pieces is searched for its end once. */
-static bool answer_pass_may_be_whole(const struct answer_pass *a, size_t before)
-{
-	struct slice in = buf_slice(&a->head);
-	size_t from = before > 3 ? before - 3 : 0;
-
-	return from < 3 || in.n >= EGRESS_ANSWER_MAX ||
-	       memmem(in.p + from, in.n - from, "\r\n\r\n", 4);
-}
-
 static int answer_pass_body(struct answer_pass *a, struct slice in, struct buf *to)
 {
 	struct slice part;
@@ -127,7 +117,8 @@ int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
 		return answer_pass_body(a, in, to);
 	if (buf_add_slice(&a->head, in) < 0)
 		return -EPROTO;
-	if (!answer_pass_may_be_whole(a, before))
+	/* The first bytes are judged at once: they may be no head. */
+	if (before > 5 && !proxy_head_may_end(buf_slice(&a->head), before, EGRESS_ANSWER_MAX))
 		return 0;
 	while (r > 0 && !a->over)
 		r = pass_head(a, to);

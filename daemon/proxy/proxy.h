@@ -32,6 +32,15 @@ extern const service_frame_fn proxy_server_takes[EGRESS_FRAME_MAX];
 struct proxy_server *proxy_server_new(struct service_run *run, int owners);
 void proxy_server_free(void *server);
 
+/* Returns true if a head of which so many bytes were there before may be complete now, or is too large. One that arrives in
+ * many pieces is searched for its end once. */
+static inline bool proxy_head_may_end(struct slice in, size_t before, size_t max)
+{
+	size_t from = before > 3 ? before - 3 : 0;
+
+	return in.n >= max || memmem(in.p + from, in.n - from, "\r\n\r\n", 4);
+}
+
 /* --- name_lookup.c: the addresses of one name, by c-ares on our loop: nothing here waits, and no thread does.
  *
  * Each look-up has a channel of its own. It so reads resolv.conf as it is now, has ports of its own, and ends with its

@@ -35,12 +35,6 @@ static void stop_work(struct proxy_conn *c)
 	dial_stop(&c->dial);
 }
 
-static void stop_listening(struct proxy_conn *c)
-{
-	if (c->io.events)
-		loop_io_set(c->door->world->loop, &c->io, 0);
-}
-
 void proxy_conn_end(struct proxy_conn *c)
 {
 	if (c->state == CONN_ENDED)
@@ -48,8 +42,7 @@ void proxy_conn_end(struct proxy_conn *c)
 	proxy_conn_count(c);
 	c->state = CONN_ENDED;
 	stop_work(c);
-	stop_listening(c);
-	closep(&c->io.fd);
+	loop_io_close(c->door->world->loop, &c->io);
 	relay_close(&c->relay);
 	tls_hello_done(&c->hello);
 	answer_pass_done(&c->answer);
@@ -135,7 +128,7 @@ void proxy_conn_refuse(struct proxy_conn *c, enum egress_reason why)
 	if (egress_reasons[why].blocks)
 		tell_blocked(c, why);
 	stop_work(c);
-	stop_listening(c);
+	loop_io_set(c->door->world->loop, &c->io, 0);
 	proxy_conn_send_refusal(c->io.fd, why);
 	c->state = CONN_LINGER;
 	c->io.fn = on_proxy_conn_rest;
@@ -298,7 +291,7 @@ static void proxy_conn_take_request(struct proxy_conn *c)
 
 	if (n == 0)
 		return;
-	stop_listening(c);
+	loop_io_set(c->door->world->loop, &c->io, 0);
 	if (c->stranger)
 		why = EGRESS_CALLER_NOT_ALLOWED;
 	if (why) {
@@ -307,15 +300,6 @@ static void proxy_conn_take_request(struct proxy_conn *c)
 	}
 	c->head = (size_t)n;
 	proxy_conn_decide(c);
-}
-
-/* A head that comes in many pieces is searched for its end once. */
-static bool proxy_conn_may_be_whole(const struct proxy_conn *c, size_t before)
-{
-	size_t from = before > 3 ? before - 3 : 0;
-
-	return c->in.len >= EGRESS_HEAD_MAX ||
-	       memmem(c->in.data + from, c->in.len - from, "\r\n\r\n", 4);
 }
 
 static void on_proxy_conn_readable(void *ctx, uint32_t events _unused_)
@@ -328,7 +312,7 @@ static void on_proxy_conn_readable(void *ctx, uint32_t events _unused_)
 		return;
 	if (n <= 0)
 		proxy_conn_end(c);
-	else if (proxy_conn_may_be_whole(c, before))
+	else if (proxy_head_may_end(buf_slice(&c->in), before, EGRESS_HEAD_MAX))
 		proxy_conn_take_request(c);
 }
 

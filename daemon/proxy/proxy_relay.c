@@ -162,20 +162,13 @@ void relay_init(struct proxy_relay *r, struct loop *loop, int client, int server
 	r->down = (struct relay_way){ .relay = r, .from = &r->server, .to = &r->client };
 }
 
-static void relay_drop(struct proxy_relay *r, struct loop_io *io)
-{
-	if (io->events)
-		loop_io_set(r->loop, io, 0);
-	closep(&io->fd);
-}
-
 void relay_close(struct proxy_relay *r)
 {
 	if (!r->loop)
 		return;
 	r->ended = true;
-	relay_drop(r, &r->client);
-	relay_drop(r, &r->server);
+	loop_io_close(r->loop, &r->client);
+	loop_io_close(r->loop, &r->server);
 	buf_done(&r->up.held);
 	buf_done(&r->down.held);
 }
@@ -184,8 +177,7 @@ int relay_take_client(struct proxy_relay *r)
 {
 	int fd = r->client.fd;
 
-	if (r->client.events)
-		loop_io_set(r->loop, &r->client, 0);
+	loop_io_set(r->loop, &r->client, 0);
 	r->client.fd = -1;
 	relay_close(r);
 	return fd;

@@ -418,15 +418,12 @@ void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn)
 
 static void load_numbers(struct jval array, uint64_t *numbers, size_t n)
 {
-	struct jiter it;
-	struct jval v;
 	int64_t have;
 
-	if (!jiter_init(&it, array))
-		return;
 	/* A shorter array is from a version with fewer kinds: the other numbers stay 0. */
-	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
-		numbers[i] = jdec_int(v, &have) == 0 && have > 0 ? (uint64_t)have : 0;
+	jarr_each_at(i, v, array)
+		if (i < n && jdec_int(v, &have) == 0 && have > 0)
+			numbers[i] = (uint64_t)have;
 }
 
 void totals_load(struct totals *t, struct slice record)

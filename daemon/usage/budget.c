@@ -84,27 +84,24 @@ int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struc
 
 int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[64];
-	int r = 0;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (r == 0 && jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, raw) {
 		bool turn = jkey_is(key, "turn");
 
 		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 24u), key.p);
 		if (!turn && !jkey_is(key, "session"))
-			r = err_field(e, path, "PARAM_UNSUPPORTED",
-				      "budgets are for \"turn\" and \"session\"");
-		else if (v.type != J_OBJECT)
-			r = err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
-		else
-			r = budget_parse(v.raw, path, turn ? &ret->turn : &ret->session, e);
+			return err_field(e, path, "PARAM_UNSUPPORTED",
+					 "budgets are for \"turn\" and \"session\"");
+		if (v.type != J_OBJECT)
+			return err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
+		r = budget_parse(v.raw, path, turn ? &ret->turn : &ret->session, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uint64_t amount)

@@ -144,14 +144,13 @@ static int egress_rules_read_entry(struct egress_rules *r, struct jval v, const 
 static int egress_rules_read_entries(struct egress_rules *r, struct slice array, const char *field,
 				     struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	int ret = 0;
+	jarr_each(v, array) {
+		int ret = egress_rules_read_entry(r, v, field, e);
 
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (ret == 0 && array.n && jiter_next(&it, NULL, &v))
-		ret = egress_rules_read_entry(r, v, field, e);
-	return ret;
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
 }
 
 struct rules_args {
