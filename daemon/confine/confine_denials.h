@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "confine/confine_call.h"
+#include "confine/confine_list.h"
 
 struct denial {
 	const char *call;

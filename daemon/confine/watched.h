@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "confine/confine_call.h"
+#include "confine/confine_list.h"
 
 /* What has to be at the path for the call to get as far as to the question whether it may write there. */
 enum watched_target {
