@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/slice.h"
 #include "base/util.h"
 #include "proc/machine/machine_facts.h"
 
@@ -44,13 +45,11 @@ static char *read_whole(const char *root, const char *path)
 /* A word of a list with commas. */
 static bool list_has_word(const char *list, const char *word)
 {
-	size_t n = strlen(word);
+	struct slice rest = slice_of(list), item;
 
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (strncmp(p, word, n) == 0 && (!p[n] || p[n] == ','))
+	while (slice_item(&rest, ',', &item))
+		if (slice_is(item, word))
 			return true;
-	}
 	return false;
 }
 

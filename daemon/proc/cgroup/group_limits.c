@@ -40,7 +40,7 @@ static void put_said(struct jw *w, const char *key, uint64_t n)
 		jw_uint(w, key, n);
 }
 
-void group_limits_put_members(const struct group_limits *l, struct jw *w)
+static void group_limits_put_members(const struct group_limits *l, struct jw *w)
 {
 	put_said(w, "memoryBytes", l->memory);
 	put_said(w, "pids", l->pids);

@@ -26,8 +26,6 @@ bool group_limits_replace(struct group_limits *have, const struct group_limits *
 void group_limits_inherit(struct group_limits *to, const struct group_limits *from);
 /* An object with memoryBytes, pids, cpuWeight, those that are said; nothing if none is. */
 void group_limits_put(const struct group_limits *l, struct jw *w, const char *key);
-/* The members alone. */
-void group_limits_put_members(const struct group_limits *l, struct jw *w);
 /* From such an object; what is malformed counts as absent. */
 void group_limits_load(struct slice object, struct group_limits *ret);
 

@@ -104,22 +104,19 @@ static size_t fields_of(char *line, char **fields, size_t max)
 
 static bool lists(const char *list, const char *name)
 {
-	size_t n = strlen(name);
+	struct slice rest = slice_of(list), item;
 
-	while (*list) {
-		size_t len = strcspn(list, ",");
-
-		if (len == n && memcmp(list, name, n) == 0)
+	while (slice_item(&rest, ',', &item))
+		if (slice_is(item, name))
 			return true;
-		list += len + (list[len] == ',');
-	}
 	return false;
 }
 
-static bool root_access_in_group(const struct root_access_user *u, const char *name, size_t n)
+/* names: each with its NUL. */
+static bool is_among(const struct buf *names, struct slice name)
 {
-	for (size_t at = 0; at < u->groups.len; at += strlen(u->groups.data + at) + 1)
-		if (strlen(u->groups.data + at) == n && memcmp(u->groups.data + at, name, n) == 0)
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
+		if (slice_is(name, names->data + at))
 			return true;
 	return false;
 }
@@ -253,23 +250,19 @@ struct sudo {
 
 static void sudo_file(struct sudo *s, const char *path);
 
-static bool names_agent(const struct sudo *s, const char *word, size_t n)
+static bool names_agent(const struct sudo *s, struct slice word)
 {
 	const struct root_access_user *u = s->u;
 
-	if ((n == 3 && memcmp(word, "ALL", 3) == 0) ||
-	    (n == strlen(u->name) && memcmp(word, u->name, n) == 0))
+	if (slice_is(word, "ALL") || slice_is(word, u->name))
 		return true;
-	if (n > 1 && word[0] == '#')
-		return n - 1 == strlen(u->uid) && memcmp(word + 1, u->uid, n - 1) == 0;
-	if (n > 2 && word[0] == '%' && word[1] == '#')
-		return n - 2 == strlen(u->gid) && memcmp(word + 2, u->gid, n - 2) == 0;
-	if (n > 1 && word[0] == '%')
-		return root_access_in_group(u, word + 1, n - 1);
-	for (size_t at = 0; at < s->names.len; at += strlen(s->names.data + at) + 1)
-		if (strlen(s->names.data + at) == n && memcmp(s->names.data + at, word, n) == 0)
-			return true;
-	return false;
+	if (slice_skip(&word, "#"))
+		return word.n && slice_is(word, u->uid);
+	if (slice_skip(&word, "%#"))
+		return word.n && slice_is(word, u->gid);
+	if (slice_skip(&word, "%"))
+		return is_among(&u->groups, word);
+	return is_among(&s->names, word);
 }
 
 static const char *skip_blanks(const char *p)
@@ -287,7 +280,7 @@ static bool names_us(const struct sudo *s, const char *p, const char **ret)
 
 		p = skip_blanks(p);
 		n = strcspn(p, " \t,=:");
-		ours |= names_agent(s, p, n);
+		ours |= names_agent(s, (struct slice){ p, n });
 		p = skip_blanks(p + n);
 		if (*p != ',')
 			break;

@@ -9,6 +9,7 @@
  */
 #include "proc/users/uid_range.h"
 
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -25,30 +26,18 @@ static int uid_range_invalid(struct err *e, const char *text, const char *why)
 	return err_field(e, "agent-uids", "OPTION_INVALID", "--agent-uids: '%s': %s", text, why);
 }
 
-/* Digits only, and no more than fit. */
-static bool take_uid(const char **text, uid_t *ret)
-{
-	size_t n = strspn(*text, "0123456789");
-	unsigned long long v = 0;
-
-	if (n == 0 || n > 10)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		v = v * 10 + (unsigned)((*text)[i] - '0');
-	*text += n;
-	*ret = (uid_t)v;
-	return v <= AGENT_UID_MAX;
-}
-
 int uid_range_parse(const char *text, struct uid_range *ret, struct err *e)
 {
-	const char *at = text;
+	struct slice last = slice_of(text), first;
+	uint64_t a, b;
 
 	*ret = (struct uid_range){ 0 };
-	if (!text || !*text)
+	if (!last.n)
 		return 0;
-	if (!take_uid(&at, &ret->first) || *at++ != '-' || !take_uid(&at, &ret->last) || *at)
+	if (!slice_cut(&last, '-', &first) || !u64_parse(first, &a) || !u64_parse(last, &b) ||
+	    MAX(a, b) > AGENT_UID_MAX)
 		return uid_range_invalid(e, text, "it is FIRST-LAST, two numbers below 2147483648");
+	*ret = (struct uid_range){ (uid_t)a, (uid_t)b };
 	if (ret->first == 0 || ret->last < ret->first)
 		return uid_range_invalid(e, text, "FIRST is at least 1 and not above LAST");
 	if (ret->last - ret->first >= AGENT_UIDS_MAX)
