@@ -58,11 +58,6 @@ static const struct standing_ops ops = {
 	.ended = on_egress_ended,
 };
 
-struct standing_run *egress_run(const struct egress *x)
-{
-	return standing_running(&x->proxy);
-}
-
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
 struct egress *egress_new(const struct egress_config *cfg)

@@ -24,7 +24,7 @@
 static void send_rules(struct egress_door *d)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct standing_run *run = egress_run(d->egress);
+	struct standing_run *run = d->egress->proxy.run;
 
 	if (!run)
 		return; /* the next one gets them */
@@ -35,7 +35,7 @@ static void send_rules(struct egress_door *d)
 static void send_deny(struct egress_door *d, const char *host, enum egress_reason why)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct standing_run *run = egress_run(d->egress);
+	struct standing_run *run = d->egress->proxy.run;
 	struct egress_notice n = { .reason = why };
 
 	if (!run)
@@ -209,7 +209,7 @@ struct egress_door *egress_open(struct egress *x, const struct egress_door_confi
 				const struct egress_ops *ops, void *ctx, struct err *e)
 {
 	const char *why = egress_door_unsupported(x, c);
-	struct standing_run *run = egress_run(x);
+	struct standing_run *run = x->proxy.run;
 	struct egress_door *d;
 
 	if (why) {
@@ -241,7 +241,7 @@ struct egress_door *egress_close(struct egress_door *d)
 
 	if (!d)
 		return NULL;
-	run = egress_run(d->egress);
+	run = d->egress->proxy.run;
 	if (run)
 		frame_channel_send(&run->channel, EGRESS_SHUT, d->number, SLICE_NONE, -1);
 	d->egress->ndoors--;

@@ -7,7 +7,7 @@
 
 struct egress {
 	struct loop *loop;
-	struct standing proxy;
+	struct standing proxy; /* its run has the doors */
 	struct egress_settings settings;
 	struct list doors;
 	unsigned ndoors;
@@ -27,9 +27,6 @@ struct egress_door {
 	struct host_set told;
 	struct host_questions questions;
 };
-
-/* The run that has the doors; NULL: there is none now. */
-struct standing_run *egress_run(const struct egress *x);
 
 /* Starts it where there are doors, now or later. */
 void egress_start(struct egress *x);

@@ -53,7 +53,7 @@ struct fetch_key *fetch_key_free(struct fetch_key *k)
 
 	if (!k)
 		return NULL;
-	run = standing_running(&k->fetcher->helper);
+	run = k->fetcher->helper.run;
 	/* Another run never had it. */
 	if (run && k->given_to == run->serial)
 		frame_channel_send(&run->channel, FRAME_KEY_DROP, k->number, SLICE_NONE, -1);

@@ -29,14 +29,6 @@ struct frame_head {
 
 _Static_assert(sizeof(struct frame_head) == FRAME_HEAD_SIZE, "its length is part of the wire");
 
-void frame_head_put(unsigned char out[FRAME_HEAD_SIZE], unsigned type, uint32_t number,
-		    size_t payload)
-{
-	struct frame_head h = { (uint32_t)payload, number, type };
-
-	memcpy(out, &h, sizeof(h));
-}
-
 ssize_t frame_parse(struct slice in, unsigned types, struct frame *ret)
 {
 	struct frame_head h;
@@ -143,15 +135,14 @@ static void frame_queue(struct frame_channel *c, const struct iovec iov[2], size
 void frame_channel_send(struct frame_channel *c, unsigned type, uint32_t number,
 			struct slice payload, int fd)
 {
-	unsigned char head[FRAME_HEAD_SIZE];
-	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)payload.p, payload.n } };
+	struct frame_head head = { (uint32_t)payload.n, number, type };
+	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)payload.p, payload.n } };
 	ssize_t n = 0;
 
 	if (c->io.fd < 0 || c->broken) {
 		closep(&fd);
 		return;
 	}
-	frame_head_put(head, type, number, payload.n);
 	if (list_empty(&c->out))
 		n = send_some(c, iov, 2, fd);
 	if (n > 0)

@@ -31,8 +31,6 @@ struct frame {
 	struct slice payload; /* a part of the text */
 };
 
-void frame_head_put(unsigned char out[FRAME_HEAD_SIZE], unsigned type, uint32_t number,
-		    size_t payload);
 /* types: the first that does not exist. Length of the frame at the front of in; 0: more has to come; -EPROTO: it is
  * none. */
 ssize_t frame_parse(struct slice in, unsigned types, struct frame *ret);

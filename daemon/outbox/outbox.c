@@ -98,11 +98,6 @@ void outbox_event_once(struct outbox *o, enum webhook_type type, const char *ses
 		receiver_add(o->receivers[i], type, &r);
 }
 
-void outbox_event(struct outbox *o, enum webhook_type type, const char *session, struct slice data)
-{
-	outbox_event_once(o, type, session, NULL, data);
-}
-
 bool outbox_wants(const struct outbox *o, enum webhook_type type)
 {
 	for (size_t i = 0; o && i < o->n; i++)

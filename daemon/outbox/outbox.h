@@ -42,10 +42,8 @@ struct outbox *outbox_free(struct outbox *o);
 
 /* session: its id. data: a raw JSON object, or empty: what is known besides sessionId, incarnation and sandboxId, which are
  * added. It is sent as it is: no secrets, and no more text of others than is needed. Above WEBHOOK_DATA_MAX it is left out.
- * o may be NULL. */
-void outbox_event(struct outbox *o, enum webhook_type type, const char *session, struct slice data);
-/* The same of what may be found again, and told again, after a kill: key says which of its kind in that session it is. Its
- * message has the same id then. */
+ * key: for an event that can be found and reported again after a kill, which of its kind in that session it is: its message
+ * has the same id then; NULL: it cannot. o may be NULL. */
 void outbox_event_once(struct outbox *o, enum webhook_type type, const char *session,
 		       const char *key, struct slice data);
 /* Is there anybody who wants to know? */

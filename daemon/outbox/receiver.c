@@ -40,7 +40,7 @@ static bool has_gap(const struct receiver *r)
 
 static void receiver_run(void *ctx);
 
-void receiver_go(struct receiver *r)
+static void receiver_go(struct receiver *r)
 {
 	loop_defer(r->cfg.loop, &r->task, receiver_run, r);
 }
@@ -263,6 +263,14 @@ const char *receiver_sandbox(const struct receiver *r)
 	return spool_sandbox(r->spool);
 }
 
+/* All that waits may try now. */
+static void receiver_retry(struct receiver *r)
+{
+	r->due = r->wait_ms = 0;
+	lanes_wake_all(&r->lanes);
+	receiver_go(r);
+}
+
 void receiver_name(struct receiver *r, struct webhook *w, const char *sandbox)
 {
 	_cleanup_(buf_done) struct buf events = { 0 };
@@ -288,13 +296,6 @@ void receiver_hold(struct receiver *r, bool held)
 	r->held = held;
 	if (!held)
 		receiver_retry(r);
-}
-
-void receiver_retry(struct receiver *r)
-{
-	r->due = r->wait_ms = 0;
-	lanes_wake_all(&r->lanes);
-	receiver_go(r);
 }
 
 bool receiver_wants(const struct receiver *r, enum webhook_type type)

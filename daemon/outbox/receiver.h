@@ -49,8 +49,6 @@ const char *receiver_sandbox(const struct receiver *r);
 void receiver_bound(struct receiver *r, const struct spool_bounds *bounds);
 /* Nothing new is sent while held. */
 void receiver_hold(struct receiver *r, bool held);
-/* All that waits may try now. */
-void receiver_retry(struct receiver *r);
 
 bool receiver_wants(const struct receiver *r, enum webhook_type type);
 /* If it wants that type. */

@@ -87,5 +87,3 @@ void delivery_drop(struct delivery *d);
 /* d is gone after. why: one sentence, if it failed. */
 void receiver_delivered(struct delivery *d);
 void receiver_failed(struct delivery *d, const char *why);
-/* Deferred: sends what can be sent. */
-void receiver_go(struct receiver *r);

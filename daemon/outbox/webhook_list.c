@@ -67,7 +67,7 @@ const char *const webhook_types[WEBHOOK_TYPES] = {
 	[WEBHOOK_DRAFT_READY] = "draft.ready",
 };
 
-enum webhook_type webhook_type_find(struct slice name)
+static enum webhook_type webhook_type_find(struct slice name)
 {
 	int i = 0;
 

@@ -27,8 +27,6 @@ enum webhook_type {
 #define WEBHOOK_GAP "webhook_gap"
 
 extern const char *const webhook_types[WEBHOOK_TYPES];
-/* WEBHOOK_TYPES: it is none. */
-enum webhook_type webhook_type_find(struct slice name);
 /* The names of those in the set, separated by commas. */
 void webhook_types_put(unsigned set, struct buf *b);
 /* What webhook_types_put wrote; unknown words are left out. */

@@ -176,11 +176,6 @@ void standing_break_off(struct standing *s)
 	s->not_before_ms = s->wait_ms = 0; /* it was we */
 }
 
-struct standing_run *standing_running(const struct standing *s)
-{
-	return s->run;
-}
-
 struct standing_run *standing_get(struct standing *s, char why[STANDING_WHY_SIZE])
 {
 	uint64_t now = clock_mono_ms();

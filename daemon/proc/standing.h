@@ -56,7 +56,8 @@ struct standing {
 	void *ctx;
 
 	struct list runs;
-	struct standing_run *run; /* the one that is asked, or NULL */
+	struct standing_run
+		*run; /* the one that is asked; NULL: standing_get would have to start one */
 	uint32_t serial;
 	uint64_t wait_ms, not_before_ms; /* after it died: no run before that time */
 };
@@ -69,8 +70,6 @@ void standing_done(struct standing *s);
 struct standing_run *standing_get(struct standing *s, char why[STANDING_WHY_SIZE]);
 /* The run that is asked is ended, and forgotten at once with all that it knows; the next one may begin. */
 void standing_break_off(struct standing *s);
-/* NULL, or the run that standing_get would not have to start. */
-struct standing_run *standing_running(const struct standing *s);
 
 /* Who a program runs as where the daemon is root: who was asked for, else the first of its own name, nobody and daemon
  * that is there and not the agent's. -EINVAL with e: that user is not there, is root, or the agent's. */

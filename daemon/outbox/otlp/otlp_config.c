@@ -322,14 +322,10 @@ static int take_signal(const struct reading *r, enum otlp_signal s)
 static const struct sampler_row {
 	const char *name;
 	enum otlp_sampler sampler;
-	bool parent_based;
 } samplers[] = {
-	{ "always_on", SAMPLER_ON, false },
-	{ "always_off", SAMPLER_OFF, false },
-	{ "traceidratio", SAMPLER_RATIO, false },
-	{ "parentbased_always_on", SAMPLER_ON, true },
-	{ "parentbased_always_off", SAMPLER_OFF, true },
-	{ "parentbased_traceidratio", SAMPLER_RATIO, true },
+	{ "always_on", SAMPLER_ON },
+	{ "always_off", SAMPLER_OFF },
+	{ "traceidratio", SAMPLER_RATIO },
 };
 
 static void take_ratio(const struct reading *r)
@@ -349,17 +345,18 @@ static void take_ratio(const struct reading *r)
 static void take_sampler(const struct reading *r)
 {
 	static const char name[] = "OTEL_TRACES_SAMPLER";
-	const char *value = get(r, name);
+	struct slice value = slice_of(get(r, name));
+	bool parent_based = slice_skip(&value, "parentbased_");
 
-	for (size_t i = 0; value && i < ARRAY_SIZE(samplers); i++) {
-		if (strcmp(value, samplers[i].name) != 0)
+	for (size_t i = 0; i < ARRAY_SIZE(samplers); i++) {
+		if (!slice_is(value, samplers[i].name))
 			continue;
 		r->c->sampler = samplers[i].sampler;
-		r->c->parent_based = samplers[i].parent_based;
+		r->c->parent_based = parent_based;
 		take_ratio(r);
 		return;
 	}
-	if (value)
+	if (value.p)
 		otlp_config_warn(r, name, "is no known sampler, and is ignored");
 }
 

@@ -101,7 +101,7 @@ uint64_t ledger_first(const struct ledger *l);
 struct ledger_counts {
 	uint64_t first, last, read; /* read: up to it, as ledger_asked says */
 	uint64_t files, bytes;
-	uint64_t removed_files, removed_records, removed_bytes; /* by this daemon */
+	uint64_t removed_files, removed_records; /* by this daemon */
 };
 void ledger_count(const struct ledger *l, struct ledger_counts *ret);
 

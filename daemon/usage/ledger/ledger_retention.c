@@ -226,7 +226,6 @@ static void on_unlinked(void *ctx)
 	log_removed(l, gone.first, k->end.n, gone.size);
 	k->counts.removed_files++;
 	k->counts.removed_records += k->end.n + 1 - gone.first;
-	k->counts.removed_bytes += (uint64_t)gone.size;
 	ledger_set_shift(&l->set);
 	ledger_audit_removed(l, gone.first);
 	ledger_retention_check(l);
