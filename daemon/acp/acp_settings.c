@@ -7,7 +7,6 @@
 #include "acp/acp_internal.h"
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/core/harness/config_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * sessions of the token, driver, _meta. A handler starts with its parameters decoded and its session found, and is never
  * called for a connection that may not do what it does.
  */
-#include "acp/params.h"
+#include "acp/acp_internal.h"
 
 #include "json/jstr.h"
 #include "session/parts/users/session_uids.h"

@@ -6,7 +6,6 @@
 #include "acp/params.h"
 
 #include "base/limits.h"
-#include "json/jstr.h"
 #include "session/parts/check/check.h"
 #include "session/core/turn/prompt_content.h"
 

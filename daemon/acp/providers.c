@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "fetcher/fetcher.h"
-#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>

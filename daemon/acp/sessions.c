@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/format/digits.h"
 #include "base/limits.h"
-#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>

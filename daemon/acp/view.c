@@ -7,9 +7,6 @@
  */
 #include "acp/acp_internal.h"
 
-#include "base/limits.h"
-
-#include <errno.h>
 #include <stdio.h>
 
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e)

@@ -11,7 +11,6 @@
 
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #define OWN_PREFIX "acpd-"

@@ -14,7 +14,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 static const struct jfield input_fields[] = {

@@ -12,7 +12,6 @@
 #include "json/jstr.h"
 #include "session/parts/approval/approvals.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 /* Raw array of open questions. */

@@ -12,7 +12,6 @@
 
 #include "base/http/http_message.h"
 #include "base/limits.h"
-#include "http/request_parts.h"
 
 #include <errno.h>
 #include <strings.h>

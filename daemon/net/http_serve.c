@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #define HEAD_BYTES 5120 /* the longest Origin and list of headers that are echoed, and our own */

@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 /* A client that is still silent may be closed for the next one, the oldest first. */
 struct unix_listener {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "archive/archive_store.h"
-#include "base/buf.h"
 #include "cli/cmd.h"
 #include "cli/options/cli_options.h"
 

@@ -9,11 +9,9 @@
 #include "cli/archive/archive.h"
 
 #include "base/limits.h"
-#include "base/os/file.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 /* Ids are put into a path as they are. */

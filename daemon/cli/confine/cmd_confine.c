@@ -20,7 +20,6 @@
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
-#include "proc/table/process_tree.h"
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_paths.h"
 

@@ -11,7 +11,6 @@
 #include "cli/cmd.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -10,7 +10,6 @@
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 
-#include "base/limits.h"
 #include "base/version.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -10,7 +10,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -7,7 +7,6 @@
 #include "cli/doctor/doctor.h"
 #include "cli/serve/serve.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/os/locked.h"
 #include "confine/confine_machine.h"
@@ -21,7 +20,6 @@
 #include "proc/spaces/netns.h"
 #include "proc/spaces/spaces.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 /* --- the network ---------------------------------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 
 #include "base/os/file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

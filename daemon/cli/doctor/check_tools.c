@@ -8,7 +8,6 @@
 #include "cli/harness/program_host.h"
 #include "cli/serve/serve.h"
 
-#include "base/limits.h"
 #include "fetcher/fetcher.h"
 #include "harnesses/harness_pins.h"
 #include "session/core/session.h"

@@ -7,7 +7,6 @@
 #include "cli/doctor/doctor.h"
 #include "cli/serve/serve.h"
 
-#include "base/limits.h"
 #include "proc/users/root_access.h"
 #include "proc/users/uid_range.h"
 

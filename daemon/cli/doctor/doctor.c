@@ -7,13 +7,11 @@
  */
 #include "cli/doctor/doctor.h"
 
-#include "base/limits.h"
 #include "cli/cmd.h"
 #include "cli/harness/program_host.h"
 #include "cli/control/reach_daemon.h"
 #include "proc/spaces/netns.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/err.h"
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/util.h"
 

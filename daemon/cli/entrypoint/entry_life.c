@@ -18,11 +18,9 @@
 #include "cli/cmd.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

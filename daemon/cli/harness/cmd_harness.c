@@ -9,7 +9,6 @@
 #include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"
 
-#include "base/limits.h"
 #include "json/jenc.h"
 #include "session/core/session_paths.h"
 #include "session/parts/programs/programs.h"

@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define LINGER_MS 300
 #define ARCHIVES_BAKED "/opt/acpd/archives"

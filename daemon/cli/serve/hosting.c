@@ -9,7 +9,6 @@
  */
 #include "cli/serve/serve.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_host.h"

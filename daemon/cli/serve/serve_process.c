@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 
 #define EOF_GRACE_MS 2000
 

@@ -9,8 +9,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
-
 /* --- to it --------------------------------------------------------------------------------------------------------- */
 
 bool ui_daemon_is_full(const struct ui_visit *v)

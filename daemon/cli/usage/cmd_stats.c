@@ -9,7 +9,6 @@
 #include "cli/usage/run_stats.h"
 
 #include "base/os/file.h"
-#include "json/jpretty.h"
 #include "usage/ledger/ledger_file.h"
 
 #include <errno.h>

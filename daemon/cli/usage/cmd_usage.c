@@ -9,7 +9,6 @@
 #include "cli/cmd.h"
 
 #include "base/util.h"
-#include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -17,7 +16,6 @@
 #include "usage/cost.h"
 #include "usage/ledger/ledger_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #define TEXT_MAX 256

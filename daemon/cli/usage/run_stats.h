@@ -10,8 +10,6 @@
 #include "base/err.h"
 #include "json/jenc.h"
 
-#include <stdbool.h>
-
 struct run_stats;
 
 /* Words that turns can be grouped by, in the order of the output. */

@@ -7,13 +7,11 @@
  */
 #include "http/mcp/mcp_http_internal.h"
 
-#include "base/limits.h"
 #include "http/routes/handlers.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
 #include <errno.h>
-#include <strings.h>
 
 #define EVENT_STREAM "text/event-stream"
 

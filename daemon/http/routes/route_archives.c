@@ -8,12 +8,9 @@
 #include "http/routes/handlers.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "http/request_parts.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <strings.h>
 

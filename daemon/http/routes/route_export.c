@@ -8,7 +8,6 @@
  */
 #include "http/routes/handlers.h"
 
-#include "base/limits.h"
 #include "json/jenc.h"
 #include "session/parts/confinement/session_limits.h"
 #include "session/parts/users/session_uids.h"

@@ -1,7 +1,6 @@
 /* route_sessions.c - GET /v1/sessions and /v1/sessions/{id}: the data of _acpd/status, without a WebSocket. */
 #include "http/routes/handlers.h"
 
-#include "base/limits.h"
 #include "json/jenc.h"
 
 /* http_respond has checked that the token sees the session. */

@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-
 #define BY_HTTP "http"
 
 void http_get_tokens(const struct http_call *c, struct http_reply *ret)

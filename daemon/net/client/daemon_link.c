@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 struct daemon_link {
 	struct loop *loop;

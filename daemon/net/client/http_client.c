@@ -15,7 +15,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
-#include "http/request_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
