@@ -17,13 +17,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-typedef void (*route_fn)(const struct http_call *c, struct http_reply *ret);
-
 struct route {
 	const char *method, *path; /* path: a pattern of http/request_parts.h */
 	enum grant_need need;
 	enum need_sessions sessions;
-	route_fn fn;
+	http_handler *fn;
 	const struct query_field
 		*query; /* all that a query may have; NULL: fn reads it, or ignores it */
 };

@@ -25,56 +25,21 @@ bool http_query(const struct http_call *c, const struct query_field *fields, voi
 /* The session that the path names; NULL: answered with 404. */
 struct session *http_session(const struct http_call *c, struct http_reply *reply);
 
-/* route_life.c */
-void http_get_ready(const struct http_call *c, struct http_reply *ret);
-void http_get_status(const struct http_call *c, struct http_reply *ret);
-void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
-void http_post_restart(const struct http_call *c, struct http_reply *ret);
-/* While the daemon drains. */
+/* What a route answers with: fills ret, which is empty, of status 200 and JSON. */
+typedef void http_handler(const struct http_call *c, struct http_reply *ret);
+
+http_handler http_get_ready, http_get_status, http_post_shutdown, http_post_restart, http_get_ui,
+	http_get_ui_top, http_get_info, http_get_hosted, http_get_approvals, http_post_approval,
+	http_get_sessions, http_get_session, http_get_events, http_get_artifacts, http_get_artifact,
+	http_get_workspace, http_get_bundle, http_post_bundle, http_get_metrics, http_get_tokens,
+	http_post_token, http_delete_token, http_get_usage, http_get_archives, http_get_archive,
+	http_put_archive, http_delete_archive, http_post_mcp, http_get_mcp, http_delete_mcp;
+/* route_life.c: the header that says when to come again, while the daemon drains. */
 void http_retry_after(const struct http_call *c, struct http_reply *ret);
-/* route_ui.c */
-void http_get_ui(const struct http_call *c, struct http_reply *ret);
-void http_get_ui_top(const struct http_call *c, struct http_reply *ret);
-/* route_info.c */
-void http_get_info(const struct http_call *c, struct http_reply *ret);
-void http_get_hosted(const struct http_call *c, struct http_reply *ret);
 /* small_body.c: fn answers a small body, when all of it is there; an empty one at once. param: the path's first, or empty. */
 typedef void (*http_body_fn)(const struct http_context *ctx, const char *param, struct slice body,
 			     struct http_reply *ret);
 void http_take_body(const struct http_call *c, size_t max, http_body_fn fn, struct http_reply *ret);
-/* route_approvals.c */
-void http_get_approvals(const struct http_call *c, struct http_reply *ret);
-void http_post_approval(const struct http_call *c, struct http_reply *ret);
-/* route_sessions.c */
-void http_get_sessions(const struct http_call *c, struct http_reply *ret);
-void http_get_session(const struct http_call *c, struct http_reply *ret);
-/* route_events.c */
-void http_get_events(const struct http_call *c, struct http_reply *ret);
-/* route_artifacts.c */
-void http_get_artifacts(const struct http_call *c, struct http_reply *ret);
-void http_get_artifact(const struct http_call *c, struct http_reply *ret);
-/* route_export.c */
-void http_get_workspace(const struct http_call *c, struct http_reply *ret);
-/* route_bundle.c */
-void http_get_bundle(const struct http_call *c, struct http_reply *ret);
-void http_post_bundle(const struct http_call *c, struct http_reply *ret);
-/* metrics/metric_text.c */
-void http_get_metrics(const struct http_call *c, struct http_reply *ret);
-/* route_tokens.c */
-void http_get_tokens(const struct http_call *c, struct http_reply *ret);
-void http_post_token(const struct http_call *c, struct http_reply *ret);
-void http_delete_token(const struct http_call *c, struct http_reply *ret);
-/* route_usage.c */
-void http_get_usage(const struct http_call *c, struct http_reply *ret);
-/* route_archives.c */
-void http_get_archives(const struct http_call *c, struct http_reply *ret);
-void http_get_archive(const struct http_call *c, struct http_reply *ret);
-void http_put_archive(const struct http_call *c, struct http_reply *ret);
-void http_delete_archive(const struct http_call *c, struct http_reply *ret);
-/* mcp/mcp_http.c */
-void http_post_mcp(const struct http_call *c, struct http_reply *ret);
-void http_get_mcp(const struct http_call *c, struct http_reply *ret);
-void http_delete_mcp(const struct http_call *c, struct http_reply *ret);
 
 /* --- file_body.c: a file as the body of a reply: streamed, whole or the part that a Range header asks for ---------- */
 
