@@ -50,44 +50,32 @@ static void put_ledger_counts(struct jw *w, const struct session_store *st)
 		  JW_UINT("removedRecords", n.removed_records));
 }
 
-struct status_listing {
-	struct jw *w;
-	const struct grant *grant;
-};
-
-static bool put_session_status(void *ctx, struct session *s, uint64_t number _unused_)
-{
-	struct status_listing *l = ctx;
-
-	if (grant_sees(l->grant, session_id(s)))
-		session_put_status(l->w, NULL, s);
-	return true;
-}
-
 /* Of a token that is limited to some sessions nothing that is of others. */
-static void put_daemon(const struct status_listing *l, const struct acp_server *srv)
+static void put_daemon(struct jw *w, const struct grant *g, const struct acp_server *srv)
 {
-	jw_str(l->w, "incarnation", store_incarnation(srv->store));
-	if (grant_limited(l->grant)) {
-		lifecycle_put_brief(srv->life, l->w);
+	jw_str(w, "incarnation", store_incarnation(srv->store));
+	if (grant_limited(g)) {
+		lifecycle_put_brief(srv->life, w);
 		return;
 	}
-	lifecycle_put(srv->life, l->w);
-	put_daemon_life(l->w, srv->store);
-	put_ledger_counts(l->w, srv->store);
+	lifecycle_put(srv->life, w);
+	put_daemon_life(w, srv->store);
+	put_ledger_counts(w, srv->store);
 }
 
 static int report_status(struct acp_request *q, struct err *e _unused_)
 {
-	struct status_listing l = { request_answer(q), q->conn->transport.grant };
+	const struct grant *g = q->conn->transport.grant;
+	struct jw *w = request_answer(q);
 
-	put_daemon(&l, q->conn->srv);
-	jw_arr(l.w, "sessions");
-	if (q->session)
-		session_put_status(l.w, NULL, q->session);
-	else
-		store_each(q->conn->srv->store, 0, put_session_status, &l);
-	jw_end_arr(l.w);
+	put_daemon(w, g, q->conn->srv);
+	if (!q->session) {
+		store_put_sessions(q->conn->srv->store, g, w);
+		return REQUEST_ANSWER;
+	}
+	jw_arr(w, "sessions");
+	session_put_status(w, NULL, q->session);
+	jw_end_arr(w);
 	return REQUEST_ANSWER;
 }
 

@@ -327,19 +327,9 @@ const struct acp_handler on_artifact_put =
 
 /* --- list and get ------------------------------------------------------------------------------------------- */
 
-static bool list_artifact(void *ctx, const struct artifact *a)
-{
-	artifact_describe(ctx, NULL, a);
-	return true;
-}
-
 static int list_artifacts(struct acp_request *q, struct err *e _unused_)
 {
-	struct jw *w = request_answer(q);
-
-	jw_arr(w, "artifacts");
-	artifact_each(q->session, list_artifact, w);
-	jw_end_arr(w);
+	artifacts_put(q->session, request_answer(q));
 	return REQUEST_ANSWER;
 }
 

@@ -50,18 +50,10 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 	return r;
 }
 
-static bool control_put_session(void *ctx, struct session *s, uint64_t number _unused_)
-{
-	session_put_status(ctx, NULL, s);
-	return true;
-}
-
 static int do_sessions(const struct control_context *ctx, const struct rpc_msg *m _unused_,
 		       struct jw *w, struct err *e _unused_)
 {
-	jw_arr(w, "sessions");
-	store_each(ctx->info->store, 0, control_put_session, w);
-	jw_end_arr(w);
+	store_put_sessions(ctx->info->store, &grant_admin, w);
 	return 0;
 }
 

@@ -6,12 +6,6 @@
 
 #include <fcntl.h>
 
-static bool artifacts_put_one(void *ctx, const struct artifact *a)
-{
-	artifact_describe(ctx, NULL, a);
-	return true;
-}
-
 void http_get_artifacts(const struct http_call *c, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
@@ -21,9 +15,7 @@ void http_get_artifacts(const struct http_call *c, struct http_reply *ret)
 	if (!s)
 		return;
 	jw_obj(&w, NULL);
-	jw_arr(&w, "artifacts");
-	artifact_each(s, artifacts_put_one, &w);
-	jw_end_arr(&w);
+	artifacts_put(s, &w);
 	jw_end_obj(&w);
 }
 

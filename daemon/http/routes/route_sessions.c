@@ -14,30 +14,14 @@ struct session *http_session(const struct http_call *c, struct http_reply *reply
 	return s;
 }
 
-struct sessions_answer {
-	struct jw w;
-	const struct grant *grant;
-};
-
-static bool sessions_put_one(void *ctx, struct session *s, uint64_t number _unused_)
-{
-	struct sessions_answer *l = ctx;
-
-	if (grant_sees(l->grant, session_id(s)))
-		session_put_status(&l->w, NULL, s);
-	return true;
-}
-
 void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 {
-	struct sessions_answer l = { .w = JW(&ret->body), .grant = c->rq->grant };
+	struct jw w = JW(&ret->body);
 
-	jw_obj(&l.w, NULL);
-	jw_str(&l.w, "incarnation", store_incarnation(c->ctx->store));
-	jw_arr(&l.w, "sessions");
-	store_each(c->ctx->store, 0, sessions_put_one, &l);
-	jw_end_arr(&l.w);
-	jw_end_obj(&l.w);
+	jw_obj(&w, NULL);
+	jw_str(&w, "incarnation", store_incarnation(c->ctx->store));
+	store_put_sessions(c->ctx->store, c->rq->grant, &w);
+	jw_end_obj(&w);
 }
 
 void http_get_session(const struct http_call *c, struct http_reply *ret)

@@ -31,6 +31,7 @@
 #include "workspace/request.h"
 #include "workspace/workspaces.h"
 
+struct grant;
 struct session;
 struct session_store;
 struct fetcher;
@@ -211,6 +212,8 @@ void session_put_damage(struct jw *w, const struct session *s);
 void session_parts_put_opened(struct jw *w, const struct session *s);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);
+/* The member sessions: the status of each that this token sees. */
+void store_put_sessions(struct session_store *st, const struct grant *g, struct jw *w);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
 void store_each(struct session_store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx);

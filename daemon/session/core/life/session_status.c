@@ -1,6 +1,7 @@
 /* session_status.c - one session as an object, wherever sessions are listed. */
 #include "session/core/session_internal.h"
 
+#include "access/grant.h"
 #include "base/clock.h"
 #include "json/jenc.h"
 #include "session/core/session_part.h"
@@ -104,4 +105,25 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	PARTS_CALL(put_status, w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);
+}
+
+struct sessions_listing {
+	struct jw *w;
+	const struct grant *grant;
+};
+
+static bool list_session_status(void *ctx, struct session *s, uint64_t number _unused_)
+{
+	struct sessions_listing *l = ctx;
+
+	if (grant_sees(l->grant, s->id))
+		session_put_status(l->w, NULL, s);
+	return true;
+}
+
+void store_put_sessions(struct session_store *st, const struct grant *g, struct jw *w)
+{
+	jw_arr(w, "sessions");
+	store_each(st, 0, list_session_status, &(struct sessions_listing){ w, g });
+	jw_end_arr(w);
 }

@@ -75,12 +75,6 @@ static int cut_create_file(const struct bundle_cut *c, const char *name)
 
 /* --- what is there at once ----------------------------------------------------------------------------------- */
 
-static bool cut_list_artifact(void *ctx, const struct artifact *a)
-{
-	artifact_describe(ctx, NULL, a);
-	return true;
-}
-
 /* report: acpd-unpack's of the workspace's changes, or empty; its state is a digest of all that differs from the baseline. */
 static void put_session_workspace(struct session *s, struct slice report, struct jw *w)
 {
@@ -111,9 +105,7 @@ static void put_session_file(struct session *s, struct slice report, struct buf 
 	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
 	put_session_workspace(s, report, &w);
-	jw_arr(&w, "artifacts");
-	artifact_each(s, cut_list_artifact, &w);
-	jw_end_arr(&w);
+	artifacts_put(s, &w);
 	jw_end_obj(&w);
 	buf_putc(b, '\n');
 	session_mask_bytes(s, b);

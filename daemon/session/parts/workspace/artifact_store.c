@@ -354,6 +354,15 @@ void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifac
 			return;
 }
 
+void artifacts_put(struct session *s, struct jw *w)
+{
+	read_index(s);
+	jw_arr(w, "artifacts");
+	list_each(a, &workspace_of(s)->artifacts.list, struct artifact, link)
+		artifact_describe(w, NULL, a);
+	jw_end_arr(w);
+}
+
 /* Compares texts, so that "art_01" is not art_1. */
 const struct artifact *artifact_find(struct session *s, const char *id)
 {

@@ -27,6 +27,8 @@ struct artifact_spec {
 
 /* Each until fn returns false, oldest first. */
 void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifact *a), void *ctx);
+/* The member artifacts: all of them, each as artifact_describe has it. */
+void artifacts_put(struct session *s, struct jw *w);
 /* NULL: there is none. */
 const struct artifact *artifact_find(struct session *s, const char *id);
 /* ARTIFACT_TOO_LARGE, TOO_MANY, NO_SPACE or STATE_NOT_WRITABLE. */
