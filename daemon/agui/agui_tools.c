@@ -155,8 +155,8 @@ struct agui_front_call *agui_front_call_new(uint64_t rpc_id, struct slice params
 	c = new0(struct agui_front_call);
 	list_init(&c->link);
 	c->rpc_id = rpc_id;
-	(void)jstr_decode(jobj_get(params, "requestId"), RPC_ID_MAX, &c->id);
-	(void)jstr_decode(jobj_get(inner, "name"), RPC_ID_MAX, &c->tool);
+	c->id = jobj_str(params, "requestId", RPC_ID_MAX);
+	c->tool = jobj_str(inner, "name", RPC_ID_MAX);
 	args = jobj_get(inner, "arguments").raw;
 	/* Copied: params point into a frame that does not outlive this call. */
 	c->text = xstrndup(args.n ? args.p : "", args.n);

@@ -115,10 +115,9 @@ static int give_cancel(const struct agui *a, const char *id, struct err *e)
 
 static int resume_one(const struct agui *a, struct slice entry, struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
-
 	/* agui_resume_check has found this id in the list of open questions, so it is a string. */
-	(void)jstr_decode(jobj_get(entry, "interruptId"), APPROVAL_ID_SIZE, &id);
+	_cleanup_(freep) char *id = jobj_str(entry, "interruptId", APPROVAL_ID_SIZE);
+
 	if (jstr_is(jobj_get(entry, "status"), "cancelled"))
 		return give_cancel(a, id, e);
 	return give_answer(a, id, false, jobj_get(entry, "payload"), e);

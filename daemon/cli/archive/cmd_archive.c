@@ -267,13 +267,12 @@ int cmd_archive_get(const struct config *c)
 /* One line: digest, size (of a partial upload its bytes so far), last use, and marks. */
 static void print_archive(struct slice a)
 {
-	_cleanup_(freep) char *digest = NULL, *used = NULL;
+	_cleanup_(freep) char *digest = jobj_str(a, "digest", SHA256_TEXT),
+			      *used = jobj_str(a, "lastUsed", 64);
 	struct slice size = jobj_get(a, "size").raw, part = jobj_get(a, "partial").raw;
 	bool pinned = jobj_get(a, "pinned").type == J_TRUE,
 	     baked = jobj_get(a, "baked").type == J_TRUE;
 
-	jstr_decode(jobj_get(a, "digest"), sizeof(((struct archive_client *)0)->digest), &digest);
-	jstr_decode(jobj_get(a, "lastUsed"), 64, &used);
 	printf("%s %12.*s  %-24s%s%s%s\n", digest ? digest : "", (int)(size.n ? size.n : part.n),
 	       size.n ? size.p : part.p, used ? used : "", baked ? "  of the image" : "",
 	       pinned ? "  in use" : "", size.n ? "" : "  not whole");

@@ -93,12 +93,11 @@ static int exchange(int fd, struct buf *line)
 
 static int control_error(const struct rpc_msg *m, struct err *e)
 {
-	_cleanup_(freep) char *text = NULL, *reason = NULL;
+	_cleanup_(freep) char *text = jobj_str(m->error, "message", 4096),
+			      *reason = jobj_str(jobj_get(m->error, "data").raw, "reason", 64);
 	int64_t code = RPC_INTERNAL_ERROR;
 
 	jdec_int(jobj_get(m->error, "code"), &code);
-	jstr_decode(jobj_get(m->error, "message"), 4096, &text);
-	jstr_decode(jobj_get(jobj_get(m->error, "data").raw, "reason"), 64, &reason);
 	return err_set(e, -EPROTO, (int)code, reason ? reason : "INTERNAL", "%s",
 		       text ? text : "error");
 }

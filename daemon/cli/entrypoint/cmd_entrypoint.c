@@ -209,12 +209,11 @@ static bool any_starting(struct slice servers)
 
 static void say_server(struct slice server)
 {
-	_cleanup_(freep) char *name = NULL, *state = NULL, *era = NULL, *reason = NULL;
+	_cleanup_(freep) char *name = jobj_str(server, "name", MCP_STATES_MAX),
+			      *state = jobj_str(server, "state", 64),
+			      *era = jobj_str(server, "era", 64),
+			      *reason = jobj_str(jobj_get(server, "lastError").raw, "reason", 64);
 
-	jstr_decode(jobj_get(server, "name"), MCP_STATES_MAX, &name);
-	jstr_decode(jobj_get(server, "state"), 64, &state);
-	jstr_decode(jobj_get(server, "era"), 64, &era);
-	jstr_decode(jobj_get(jobj_get(server, "lastError").raw, "reason"), 64, &reason);
 	if (!name || !state)
 		return;
 	fprintf(stderr, "  %-11s %s: %s", "mcp", name, state);

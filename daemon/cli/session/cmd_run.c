@@ -101,10 +101,9 @@ static void close_run_session(struct prompt_run *r, int code)
 
 static void run_failed(struct prompt_run *r, struct slice error)
 {
-	_cleanup_(freep) char *text = NULL, *field = NULL;
+	_cleanup_(freep) char *text = jobj_str(error, "message", 4096),
+			      *field = jobj_str(jobj_get(error, "data").raw, "field", 256);
 
-	jstr_decode(jobj_get(error, "message"), 4096, &text);
-	jstr_decode(jobj_get(jobj_get(error, "data").raw, "field"), 256, &field);
 	/* For --json, as it came. */
 	buf_add_slice(&r->error, error);
 	if (!r->cfg->json)
@@ -148,7 +147,7 @@ static void on_run_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_m
 		run_failed(r, m->error);
 		return;
 	}
-	jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->stop_reason);
+	r->stop_reason = jobj_str(m->result, "stopReason", 64);
 	buf_add_slice(&r->usage, jobj_get(m->result, "usage").raw);
 	close_run_session(r, r->stop_reason ? code_of_stop(r->stop_reason,
 							   jobj_get(m->result, "_meta").raw) :
