@@ -15,7 +15,7 @@ export const OUTPUT = path.join(HERE, 'openapi.json');
 
 // Tables that decode nothing which a client sends: what the daemon's own programs say to each other, files, and what ACP and MCP describe.
 const ELSEWHERE = [
-  /^daemon\/(unpack|fetcher)\//, /^daemon\/net\/(control|e2b_metadata)/, /^daemon\/egress\/wire\/egress_frame/, /^daemon\/session\/parts\/check\/check_(answer|changes)/,
+  /^daemon\/(unpack|fetcher)\//, /^daemon\/net\/(control|claim\/e2b_metadata)/, /^daemon\/egress\/wire\/egress_frame/, /^daemon\/session\/parts\/check\/check_(answer|changes)/,
   /^daemon\/session\/parts\/workspace\//, /^daemon\/access\/token_file/, /^daemon\/cli\/serve\/handover/, /^daemon\/agui\/agui_threads/, /^harnesses\/harness_config/,
   /^tools\/(hosted|builtin\/check|builtin\/core|mcp)\//, /^tools\/relay\/(relay_assemble|served_server)/,
   /^daemon\/acp\/(init\.c:init|params\.c:\w+|client_calls\.c:message|prompt\.c:prompt|sessions\.c:list|acp_settings\.c:(?:mode|model)|providers\.c:\w+)_fields/,

@@ -35,7 +35,7 @@ struct http_context {
 	struct lifecycle *life;
 	struct tokens *tokens; /* may be NULL in tests */
 	struct hosted *hosted;
-	/* POST /v1/claim, which a higher layer answers (net/claim.h); NULL: there is no such route */
+	/* POST /v1/claim, which a higher layer answers (net/claim/claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
 	void *claim_ctx;
 	/* POST /v1/agui/{harness}, likewise (agui/agui.h); NULL only in tests */

@@ -14,7 +14,7 @@
 
 #include "acp/acp_server.h"
 #include "http/endpoints.h"
-#include "net/claim.h"
+#include "net/claim/claim.h"
 
 struct unix_server;
 

@@ -5,7 +5,7 @@ import { anyOf, boolean, content, fields, header, json, map, object, ref, string
 export default {
   page: 'connect',
   types: {
-    Claim: fields('daemon/net/claim.c:claim_fields', {
+    Claim: fields('daemon/net/claim/claim.c:claim_fields', {
       digest: { pattern: '^sha256:[0-9a-f]{64}$', description: 'of the token that the daemon is given' }, settings: map(anyOf([string(), { type: 'number' }, boolean()]), 'options of serve by name, without dashes'),
       webhooks: { items: ref('WebhookReceiver'), description: 'who is told what happens' }, sandboxId: 'the id of the sandbox', replace: 'give a claimed daemon another token: only over control.sock', keepTokens: 'with replace: minted tokens hold on',
     }, { description: 'what a claim sets' }),

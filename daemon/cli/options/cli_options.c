@@ -12,7 +12,7 @@
 #include "base/os/sandbox.h"
 #include "cli/harness/harness_install.h"
 #include "lifecycle/lifecycle.h"
-#include "net/e2b_metadata.h"
+#include "net/claim/e2b_metadata.h"
 #include "session/parts/programs/programs.h"
 
 #define STR .type = T_STR

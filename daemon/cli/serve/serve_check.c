@@ -16,7 +16,7 @@
 #include "fetcher/fetcher.h"
 #include "base/net/address_rules.h"
 #include "net/admission.h"
-#include "net/e2b_metadata.h"
+#include "net/claim/e2b_metadata.h"
 #include "session/parts/users/agent_uids.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  * stricter: the order of the words in the option's row defines which is stricter (CLAIM_LATER_WORD, CLAIM_EARLIER_WORD).
  *
  * What must not be in two copies of the same memory is made at the claim: the incarnation first, then the servers that the
- * daemon hosts. A claim comes (net/claim.h) by the control socket, by E2B's access token, or by the token file, which is
+ * daemon hosts. A claim comes (net/claim/claim.h) by the control socket, by E2B's access token, or by the token file, which is
  * watched, because a daemon may be older than its file. An invalid file is named in the log and waited for again. The file is
  * read only while the daemon is unclaimed; SIGHUP reads it at any time. After acpd restart the claim is repeated first, then
  * the token file, which may have changed since.

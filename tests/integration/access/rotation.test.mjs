@@ -181,7 +181,7 @@ const KINDS = [
 const AT_ONCE = ['GET /ready', 'GET /metrics', 'GET /v1/info', 'GET /v1/status', 'GET /v1/sessions', 'GET /v1/sessions/{}', 'GET /v1/sessions/{}/artifacts', 'GET /v1/approvals', 'GET /v1/usage',
   'GET /v1/tokens', 'DELETE /v1/tokens/{}', 'POST /v1/bundles', 'GET /v1/mcp', 'GET /v1/archives', 'DELETE /v1/archives/{}', 'DELETE /mcp', 'DELETE /mcp/{}'];
 // They end by themselves, are before any credential, or open to everybody. A bundle is uploaded as an archive.
-const OTHER_SOURCES = ['http/routes/route_usage.c', 'net/e2b_claim.c', 'http/routes/route_ui.c'];
+const OTHER_SOURCES = ['http/routes/route_usage.c', 'net/claim/e2b_claim.c', 'http/routes/route_ui.c'];
 
 describe('the tables', () => {
   test('every route that needs a token is a kind here, or answers at once', () => {

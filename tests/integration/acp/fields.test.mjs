@@ -231,10 +231,10 @@ const OTHERS = {
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
   'bodies of HTTP: session/approval/out-of-band.test.mjs': ['daemon/http/routes/route_approvals.c:body_fields'],
   'receivers of webhooks: outbox/webhooks.test.mjs': ['daemon/outbox/webhook_list.c:fields'],
-  'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
+  'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/claim/e2b_metadata.c:metadata_fields'],
   'control.sock, access/tokens.test.mjs': ['daemon/net/control.c:revoke_fields'],
   'control.sock, lifecycle/restart-in-place.test.mjs': ['daemon/net/control.c:restart_fields'],
-  'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
+  'control.sock, below': ['daemon/net/claim/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };
 
@@ -358,7 +358,7 @@ test('control.sock: claim, sessions and doctor take what they have', async () =>
     socket.on('error', reject);
     socket.on('close', () => resolve(JSON.parse(text)));
   });
-  const rows = [...wrongObjects(tables.get('daemon/net/claim.c:claim_fields'), { base: { digest: 'x' }, more: { digest: { skip: ['empty'] } } })].map((r) => ['claim', r])
+  const rows = [...wrongObjects(tables.get('daemon/net/claim/claim.c:claim_fields'), { base: { digest: 'x' }, more: { digest: { skip: ['empty'] } } })].map((r) => ['claim', r])
     .concat(['sessions', 'doctor'].flatMap((m) => [...wrongObjects([], {})].map((r) => [m, r])));
 
   for (const [method, { label, object, reason, field }] of rows) {

@@ -7,7 +7,7 @@
  * Settings, webhooks and id are stored: a repeated claim is compared with them, and acpd restart
  * passes them on. The callers decide who may claim.
  */
-#include "net/claim.h"
+#include "net/claim/claim.h"
 
 #include "base/limits.h"
 #include "base/log.h"

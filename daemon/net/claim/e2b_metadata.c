@@ -7,7 +7,7 @@
  * bounded, and the address must be of the loopback or 169.254.0.0/16. done() can free the query, so
  * no caller of it uses the query after that.
  */
-#include "net/e2b_metadata.h"
+#include "net/claim/e2b_metadata.h"
 
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"

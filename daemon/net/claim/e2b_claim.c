@@ -7,14 +7,14 @@
  * guessing. The hash of zero bytes means that the sandbox has no token, and is refused. While the
  * service and --sandbox-id-file name two sandboxes, a restore is in progress.
  */
-#include "net/claim.h"
+#include "net/claim/claim.h"
 
 #include "base/bucket.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "http/request_parts.h"
-#include "net/e2b_metadata.h"
+#include "net/claim/e2b_metadata.h"
 
 #include <errno.h>
 #include <stdio.h>
