@@ -5,10 +5,10 @@
  * and says what comes out of it in AG-UI's events. So a run may what the connection of its token may, and nothing of a
  * session is known twice. The connection ends with the run; it stays (parked) while a tool of the front end is to answer.
  *
- *	agui_input.h    a RunAgentInput, decoded        agui_talk.h  updates -> events, or messages
- *	agui_threads.h  threads and their files         agui_link.h  the connection of a run, and the front end as an MCP
- *	                                                             server
- *	agui_run.h      a run, as the stream of its reply: its history, settings and questions
+ *	agui_input.h  a RunAgentInput, decoded
+ *	agui_talk.h   updates -> events, or messages
+ *	agui_link.h   the connection of a run, threads and their files, and the front end as an MCP server
+ *	agui_run.h    a run, as the stream of its reply: its history, settings and questions
  */
 #pragma once
 

@@ -66,16 +66,9 @@ struct agui_run {
 	uint64_t seq;  /* of the newest event */
 };
 
-struct agui_run *agui_run_new(struct agui *a);
-/* agui_run.c: headers of the request, or empty. */
-void agui_run_trace(struct agui_run *r, struct slice parent, struct slice state);
 /* Members of _meta. */
 void agui_run_put_trace(const struct agui_run *r, struct jw *w);
-/* The input is there: errors from here on are events. */
-void agui_run_begin(struct agui_run *r, const struct grant *g);
 void agui_run_wake(struct agui_run *r);
-/* Before it began. */
-void agui_run_free(struct agui_run *r);
 
 /* agui_run.c: of struct agui_names; ctx is the run. */
 enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,

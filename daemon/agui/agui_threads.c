@@ -7,9 +7,8 @@
  * because they can contain keys. `over` has the newest AGUI_OVER_MAX finished calls, without
  * results.
  */
-#include "agui/agui_threads.h"
+#include "agui/agui_link.h"
 
-#include "acp/acp_server.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"

@@ -160,7 +160,7 @@ const KINDS = [
   } },
   { name: 'an event stream, NDJSON', open: follow, routes: ['GET /v1/sessions/{}/events'], sources: ['http/routes/route_events.c'] },
   { name: 'an event stream, SSE', open: (d, token, at) => follow(d, token, at, { Accept: 'text/event-stream' }) },
-  { name: 'a run of AG-UI', open: agui, routes: ['POST /v1/agui/{}'], sources: ['agui/agui.c', 'agui/agui_link.c'] },
+  { name: 'a run of AG-UI', open: agui, routes: ['POST /v1/agui/{}'], sources: ['agui/agui_run.c', 'agui/agui_link.c'] },
   { name: 'the body of a run of AG-UI', open: (d, token) => body(d, token, 'POST', '/v1/agui/stub') },
   { name: 'an MCP session and its stream', open: mcpSession, routes: ['GET /mcp', 'GET /mcp/{}'], sources: ['http/mcp/mcp_sessions.c', 'http/mcp/mcp_events.c'] },
   { name: 'a tool call over MCP', open: mcpCall, routes: ['POST /mcp', 'POST /mcp/{}'], sources: ['http/mcp/mcp_exchange.c', 'http/mcp/mcp_http.c'] },
