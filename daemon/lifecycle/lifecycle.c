@@ -2,7 +2,7 @@
  * lifecycle.c - derives the daemon's state, lease and end from facts that other parts report.
  *
  * The state (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is
- * what the sessions report (session/core/store/activity.h) and what holds the daemon from outside sessions, which each
+ * what the sessions report (session/core/activity.h) and what holds the daemon from outside sessions, which each
  * reports for itself (lifecycle_hold). The lease follows from both.
  *
  * All decisions are in on_life_time. It computes a view of the whole daemon, compares it with the last one reported,
@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session/core/store/activity.h"
+#include "session/core/activity.h"
 
 #include <errno.h>
 

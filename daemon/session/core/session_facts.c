@@ -1,8 +1,9 @@
 /* session_facts.c - what others may ask of a session. */
 #include "session/core/session_internal.h"
 
-#include "session/core/harness/session_env.h"
 #include "session/core/session_part.h"
+
+#include <errno.h>
 
 const char *session_id(const struct session *s)
 {
@@ -59,11 +60,6 @@ struct slice session_config(const struct session *s)
 	return slice_of(s->harness.config);
 }
 
-bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
-{
-	return session_env_put_missing(&s->setup, &p->setup, w);
-}
-
 bool session_restored(const struct session *s)
 {
 	return s->harness.restored;
@@ -112,4 +108,35 @@ const char *session_provider_name(const struct session *s, const char *reported)
 		if (strcmp(providers[i].api, api) == 0)
 			return providers[i].name;
 	return reported;
+}
+
+int session_refuse_imported(const struct session *s, struct err *e)
+{
+	if (!s->stored.imported)
+		return 0;
+	return err_set(e, -EPERM, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
+		       "the session was made of a bundle: it can be read, and nothing else");
+}
+
+int store_admit(const struct session_store *st, struct err *e)
+{
+	if (st->stopping)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	if (st->draining)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "DRAINING",
+			       "the daemon is about to end and begins nothing new");
+	return 0;
+}
+
+bool session_awaits_harness(const struct session *s)
+{
+	return !list_empty(&s->harness.wait_link);
+}
+
+bool session_is_busy(const struct session *s)
+{
+	return s->turn.current || s->turn.queued || s->turn.ending || s->harness.copying ||
+	       !list_empty(&s->harness.open_waiters) || !list_empty(&s->harness.settings) ||
+	       PARTS_FIRST(holds_harness, s);
 }

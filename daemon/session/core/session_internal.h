@@ -15,7 +15,7 @@
 #include "session/core/log/log_internal.h"
 #include "session/core/log/reader.h"
 #include "session/core/redact/redact_internal.h"
-#include "session/core/store/activity.h"
+#include "session/core/activity.h"
 #include "session/core/store/store_internal.h"
 #include "session/core/turn/turn_internal.h"
 
@@ -68,31 +68,36 @@ struct session {
 	void *parts[]; /* the state of each part, by enum session_part_id; read by its accessor alone */
 };
 
+/* session_states.c */
+/* Decides what happens next, from the loop (session_next). */
+void session_advance(struct session *s);
+void session_touch(struct session *s);
+/* Another who waits, at the end of a list of struct session_waiter. */
+void session_wait(struct list *waiters, session_done_fn done, void *ctx);
+
+/* session_facts.c */
+/* Something new may be begun: SHUTTING_DOWN, DRAINING. */
+int store_admit(const struct session_store *st, struct err *e);
+/* It stands in the queue for a harness (harness_pool.c). */
+bool session_awaits_harness(const struct session *s);
+/* Something is under way in it, or somebody waits for it. */
+bool session_is_busy(const struct session *s);
+
 /* life/session_life.c */
 /* With home and journal, not started; NULL with e. from: what it is a fork of, or NULL. */
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
 				 const struct session *from, struct err *e);
 /* Starts the first harness, unless a part starts it later. */
 int session_launch_first(struct session *s, struct err *e);
-void session_wait_open(struct session *s, session_done_fn done, void *ctx);
 /* The setup has changed so (enum setup_change): a running harness is started anew if it has to be, after its turn. */
 void session_restart_for(struct session *s, unsigned changed);
-/* In the store's list, with nothing in it but its id. */
-struct session *session_blank(struct session_store *st, const char *id);
-/* What session_open has changed holds, or is taken back: a session that was closed is closed again. */
-void session_open_kept(struct session *s);
-void session_open_undone(struct session *s);
 void session_closed(struct session *s);
-void session_touch(struct session *s);
-void session_free(struct session *s);
 /* session_facts.c: the provider of the API that the session was pointed to, as spans and records name it; reported where
  * its API says nothing. */
 const char *session_provider_name(const struct session *s, const char *reported);
 
-/* Decides what happens next, from the loop (session_next). */
-void session_advance(struct session *s);
+/* life/session_fork.c: begins the copies of its home that wait for the end of its harness. */
+void session_fork_go_on(struct session *s);
+
 /* session/parts/session_next.c: the one place that decides it. ctx: the session. */
 void session_next(void *ctx);
-
-/* life/session_fork.c: the harness is gone; who waits for that copies the home. */
-void session_fork_go_on(struct session *s);

@@ -255,36 +255,6 @@ int paths_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
-void paths_put_head(struct session *s, struct buf *ret)
-{
-	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
-	char now[CLOCK_ISO_SIZE];
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", s->id);
-	jw_str(&w, "incarnation", s->store->incarnation);
-	jw_str(&w, "harness", s->def->id);
-	jw_str(&w, "cwd", s->cwd);
-	jw_str(&w, "created", clock_iso(s->updated_ms, now));
-	/* The order of members is fixed: an unchanged session writes the same bytes. */
-	PARTS_CALL(put_record, &w, s, RECORD_HEAD);
-	setup_put(&s->setup, &w);
-	PARTS_CALL(put_record, &w, s, RECORD_STATE);
-	PARTS_CALL(put_record, &w, s, RECORD_END);
-	jw_end_obj(&w);
-	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
-}
-
-void paths_note_head(struct session *s)
-{
-	_cleanup_(buf_done) struct buf head = { 0 };
-
-	paths_put_head(s, &head);
-	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
-		evlog_note(&s->log.events, "session", buf_slice(&head));
-}
-
 char *paths_journal_path(const struct session_store *st, const char *id)
 {
 	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");

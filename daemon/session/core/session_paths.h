@@ -33,10 +33,6 @@ void paths_let_into_home(const struct session *s);
 int paths_give_home(struct session *s, struct err *e);
 /* <state>/sessions/<id>.jsonl */
 char *paths_journal_path(const struct session_store *st, const char *id);
-/* The session's own data, as its journal has them. */
-void paths_put_head(struct session *s, struct buf *ret);
-/* Writes them there; the last such record holds. */
-void paths_note_head(struct session *s);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
 char *paths_find_command(const char *command, const char *path);
 /* The program of a harness: in PREFIX/ID/bin, where `acpd harness install` puts it, otherwise in the PATH. prefix NULL: only

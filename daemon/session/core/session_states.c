@@ -1,6 +1,6 @@
 /*
- * session_states.c - the names of all states, the table of allowed transitions, and the only
- * setters.
+ * session_states.c - the names of all states, the table of allowed transitions, the only setters, and the request to
+ * decide what follows a change.
  *
  * The tables are indexed by enums of session_internal.h: a new state needs a name here, at its own
  * index. An unknown transition is logged as an error and performed anyway, except under
@@ -146,4 +146,25 @@ void turn_set_state(const struct session *s, struct session_turn *t, enum turn_s
 {
 	change(s, MACHINE_TURN, (int)t->state, (int)to);
 	t->state = to;
+}
+
+void session_advance(struct session *s)
+{
+	/* Deferred: callers are in the middle of a change, and session_next may start, stop or free anything. */
+	loop_defer(s->store->loop, &s->advance_task, session_next, s);
+}
+
+void session_touch(struct session *s)
+{
+	s->updated_ms = clock_real_ms();
+}
+
+void session_wait(struct list *list, session_done_fn done, void *ctx)
+{
+	struct session_waiter *w = new0(struct session_waiter);
+
+	w->done = done;
+	w->ctx = ctx;
+	w->since = clock_mono_ms();
+	list_add_tail(list, &w->link);
 }

@@ -74,7 +74,7 @@ static const struct {
 	[FACT_PROVISIONING] = { provision_busy, "provisioning" },
 	[FACT_DRAFT] = { session_draft_due, "draft to switch, apply or mount" },
 	[FACT_DRAFT_QUEUE] = { session_draft_busy, "request for a draft" },
-	[FACT_POOL_QUEUE] = { harness_pool_waits, "place in the queue for harnesses" },
+	[FACT_POOL_QUEUE] = { session_awaits_harness, "place in the queue for harnesses" },
 	[FACT_RESTART] = { restart_due, "due restart" },
 	[FACT_RECONFIGURE] = { reconfigure_due, "option to set" },
 	[FACT_WAITER] = { has_waiter, "client that waits" },
@@ -271,7 +271,9 @@ void session_next(void *ctx)
 
 	if (s->store->stopping) /* session_store.c ends everything */
 		return;
-	/* Both can change facts, so they precede the table. */
+	/* These can change facts, so they precede the table. */
+	if (s->harness.copying && s->harness.state == H_NONE)
+		session_fork_go_on(s);
 	harness_pool_update(s);
 	provision_answer(s);
 	r = next_row_find(s->state, s->harness.state, find_facts(s));

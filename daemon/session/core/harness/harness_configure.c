@@ -1,12 +1,18 @@
-/* harness_configure.c - a harness has been opened: what the session asked for (model, mode, options) is put in force
- * before anybody may use it. */
+/*
+ * harness_configure.c - what a session asks of its harness: put in force, taken back, noted in the journal, forgotten.
+ *
+ * When a harness has been opened, model, mode and options of the session are set before anybody may use it. A load
+ * changes the setup at once; session_open_kept and session_open_undone end it when the harness has come up or has not.
+ */
 #include "session/core/session_internal.h"
 
+#include "base/clock.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/harness/config_options.h"
+#include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/core/session_paths.h"
 
 #include <errno.h>
 
@@ -149,7 +155,7 @@ void harness_configure(struct session *s)
 		r = configure_choices(s, &e);
 	if (r < 0) {
 		setup_forget_choice(&s->setup); /* else no later start could succeed */
-		paths_note_head(s);
+		session_note_head(s);
 		harness_open_failed(s, &e);
 	} else if (r == 0) {
 		harness_set_state(s, H_READY);
@@ -169,4 +175,95 @@ void harness_reconfigure(struct session *s)
 	s->load.pending &= ~(unsigned)SETUP_MODE;
 	harness_set_state(s, H_CONFIGURING);
 	harness_configure(s);
+}
+
+/* --- a load ------------------------------------------------------------------------------------------------ */
+
+void session_open_kept(struct session *s)
+{
+	s->load.before = setup_free(s->load.before);
+	s->load.reopening = false;
+}
+
+void session_open_undone(struct session *s)
+{
+	if (!s->load.before)
+		return;
+	setup_restore(&s->setup, TAKE_PTR(s->load.before));
+	s->load.pending = 0;
+	s->harness.reconfigure = false;
+	s->harness.restart = s->load.restarting;
+	PARTS_CALL(setup_changed, s);
+	/* A later record replaces the one that open_apply wrote. */
+	session_note_head(s);
+	/* A session that was open before the load stays open, with its old setup. */
+	if (!s->load.reopening || s->state != SESSION_OPEN)
+		return;
+	session_set_state(s, SESSION_CLOSING);
+	turns_cancel_all(s);
+}
+
+/* --- keys of clients ------------------------------------------------------------------------------------------ */
+
+/* A load that was under way has nobody who waits for it. */
+static void keys_forget(struct session *s)
+{
+	s->harness.forget = false;
+	session_open_kept(s);
+	setup_forget_keys(&s->setup);
+	PARTS_CALL(forget_keys, s);
+	PARTS_CALL(setup_changed, s);
+}
+
+void harness_keys_gone(struct session *s)
+{
+	if (s->harness.forget)
+		keys_forget(s);
+}
+
+void harness_forget_keys(struct session *s)
+{
+	PARTS_CALL(stop_helpers, s);
+	if (!s->harness.proc) {
+		keys_forget(s);
+		return;
+	}
+	s->harness.forget = true;
+	/* The exit is expected: it must not become an event. */
+	if (s->harness.state != H_STOPPING)
+		harness_set_state(s, H_STOPPING);
+	/* proc_kill, not proc_stop: the process has the keys, and must not get time to use them. */
+	proc_kill(s->harness.proc);
+}
+
+/* --- the head of the journal ---------------------------------------------------------------------------------- */
+
+void session_put_head(struct session *s, struct buf *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
+	char now[CLOCK_ISO_SIZE];
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", s->id);
+	jw_str(&w, "incarnation", s->store->incarnation);
+	jw_str(&w, "harness", s->def->id);
+	jw_str(&w, "cwd", s->cwd);
+	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	/* The order of members is fixed: an unchanged session writes the same bytes. */
+	PARTS_CALL(put_record, &w, s, RECORD_HEAD);
+	setup_put(&s->setup, &w);
+	PARTS_CALL(put_record, &w, s, RECORD_STATE);
+	PARTS_CALL(put_record, &w, s, RECORD_END);
+	jw_end_obj(&w);
+	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
+}
+
+void session_note_head(struct session *s)
+{
+	_cleanup_(buf_done) struct buf head = { 0 };
+
+	session_put_head(s, &head);
+	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
+		evlog_note(&s->log.events, "session", buf_slice(&head));
 }

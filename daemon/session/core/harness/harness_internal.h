@@ -29,12 +29,6 @@ struct setting {
 	uint64_t due;
 };
 
-/* In struct session_harness: unknown. */
-struct unknown_updates {
-	unsigned told; /* events since the turn began, or the last one ended */
-	uint64_t more; /* updates since then without an event */
-};
-
 /* In struct session: harness. */
 struct session_harness {
 	enum harness_state state;
@@ -51,8 +45,7 @@ struct session_harness {
 	uint64_t wait_since, lonely_since;
 	struct spaces *
 		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
-	char *spaces_for; /* the directories that they were made for */
-	struct unknown_updates unknown;
+	char *spaces_for;	  /* the directories that they were made for */
 	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
 	uint64_t oom_told;	  /* processes killed for memory that were told of */
 	uint64_t oom_mono;	  /* when the last were */
@@ -82,12 +75,6 @@ struct harness_pool {
 	unsigned nlive, nwaiting;
 	struct loop_timer lonely_timer, wait_timer;
 };
-
-/* store/store_incarnation.c */
-/* The harness is killed; keys and secrets of the session are forgotten once it is gone. */
-void harness_forget_keys(struct session *s);
-/* It is gone. */
-void harness_keys_gone(struct session *s);
 
 /* What a harness is asked for when it starts, and what parts keep for that. */
 struct harness_request {
@@ -126,9 +113,6 @@ extern const struct proc_prescan harness_prescan;
 /* harness_event.c */
 /* The callbacks that an adapter uses. */
 extern const struct harness_host_ops adapter_host_ops;
-/* A turn begins or ends: the updates of unknown kinds that had no event are counted in one. */
-void unknown_updates_tell_more(struct session *s);
-
 void harness_note_native(struct session *s);
 void harness_put_native(const struct session *s, struct buf *ret);
 /* ctx: the session, of whose journal a large event has been written, or could not be. Its readers and its harness go on. */
@@ -158,8 +142,17 @@ void harness_configure(struct session *s);
 /* The same for a running harness whose session has been given another mode. */
 void harness_reconfigure(struct session *s);
 void harness_open_failed(struct session *s, const struct err *e);
-
-struct session;
+/* What session_open has changed holds, or is taken back: a session that was closed is closed again. */
+void session_open_kept(struct session *s);
+void session_open_undone(struct session *s);
+/* The session's own data, as its journal has them. */
+void session_put_head(struct session *s, struct buf *ret);
+/* Writes them there; the last such record holds. */
+void session_note_head(struct session *s);
+/* The harness is killed; keys and secrets of the session are forgotten once it is gone. */
+void harness_forget_keys(struct session *s);
+/* It is gone. */
+void harness_keys_gone(struct session *s);
 
 /* harness_pool.c */
 void harness_pool_init(struct session_store *st);
@@ -174,9 +167,6 @@ void harness_pool_ended(struct session *s);
 void harness_pool_update(struct session *s);
 /* The session goes. */
 void harness_pool_forget(struct session *s);
-bool harness_pool_waits(const struct session *s);
-/* Something is under way in it, or somebody waits for it. */
-bool harness_pool_busy(const struct session *s);
 /* Nobody needs it, so it was stopped: it is started again when it is needed. */
 bool harness_pool_rests(const struct session *s);
 /* As many may live as things are: --harness-max, or those that do and those that memory is left for. */

@@ -264,8 +264,6 @@ static void harness_on_gone(void *ctx, const struct proc_status *st)
 	else if (s->turn.current)
 		turn_finish(s, &end);
 	harness_keys_gone(s);
-	store_check_stopped(s->store);
-	session_fork_go_on(s);
 	session_advance(s);
 }
 

@@ -49,11 +49,6 @@ void harness_pool_done(struct session_store *st)
 	loop_timer_cancel(&st->pool.wait_timer);
 }
 
-bool harness_pool_waits(const struct session *s)
-{
-	return !list_empty(&s->harness.wait_link);
-}
-
 bool harness_pool_rests(const struct session *s)
 {
 	return s->harness.resting && s->state == SESSION_OPEN && s->harness.state != H_READY;
@@ -122,18 +117,11 @@ static bool wanted(struct session *s)
 	       (!list_empty(&s->harness.open_waiters) || turn_first_queued(s));
 }
 
-bool harness_pool_busy(const struct session *s)
-{
-	return s->turn.current || s->turn.queued || s->turn.ending || s->harness.copying ||
-	       !list_empty(&s->harness.open_waiters) || !list_empty(&s->harness.settings) ||
-	       PARTS_FIRST(holds_harness, s);
-}
-
 /* Nothing is under way in the harness, and stopping it loses nothing. */
 static bool may_rest(const struct session *s)
 {
 	/* Without caps.restore a stopped harness loses its context. Before the first turn there is none. */
-	return s->state == SESSION_OPEN && s->harness.state == H_READY && !harness_pool_busy(s) &&
+	return s->state == SESSION_OPEN && s->harness.state == H_READY && !session_is_busy(s) &&
 	       (s->harness.caps.restore || !s->turn.count);
 }
 
@@ -145,7 +133,7 @@ static bool has_history(const struct session *s)
 
 static bool lonely(const struct session *s)
 {
-	if (!list_empty(&s->watchers) || harness_pool_busy(s) || s->store->stopping)
+	if (!list_empty(&s->watchers) || session_is_busy(s) || s->store->stopping)
 		return false;
 	return may_rest(s) ||
 	       (!has_history(s) && (s->state == SESSION_OPEN || s->state == SESSION_CLOSED));
@@ -273,7 +261,7 @@ static void call_next(struct session_store *st)
 
 static void leave_queue(struct session *s)
 {
-	if (!harness_pool_waits(s))
+	if (!session_awaits_harness(s))
 		return;
 	list_del(&s->harness.wait_link);
 	s->store->pool.nwaiting--;
@@ -285,7 +273,7 @@ static bool is_next(const struct session *s)
 	unsigned n = places(s->store);
 
 	/* A session that is not in the queue comes after all that are. */
-	if (!harness_pool_waits(s))
+	if (!session_awaits_harness(s))
 		return s->store->pool.nwaiting < n;
 	list_each(w, &s->store->pool.waiting, struct session, harness.wait_link) {
 		if (!n--)
@@ -392,7 +380,7 @@ static void join_queue(struct session *s)
 {
 	struct session_store *st = s->store;
 
-	if (!harness_pool_waits(s)) {
+	if (!session_awaits_harness(s)) {
 		log_wait(s);
 		s->harness.wait_since = clock_mono_ms();
 		list_add_tail(&st->pool.waiting, &s->harness.wait_link);
@@ -442,7 +430,7 @@ void harness_pool_ended(struct session *s)
 /* Those in use are at the end of the list. */
 static void update_used(struct session *s)
 {
-	if (list_empty(&s->harness.live_link) || !harness_pool_busy(s))
+	if (list_empty(&s->harness.live_link) || !session_is_busy(s))
 		return;
 	list_del(&s->harness.live_link);
 	list_add_tail(&s->store->pool.live, &s->harness.live_link);
@@ -450,7 +438,7 @@ static void update_used(struct session *s)
 
 void harness_pool_update(struct session *s)
 {
-	if (harness_pool_waits(s) &&
+	if (session_awaits_harness(s) &&
 	    (!wanted(s) || s->harness.copying || PARTS_FIRST(is_preparing, s)))
 		leave_queue(s);
 	update_used(s);

@@ -143,7 +143,7 @@ static void mode_was_set(struct session *s, const char *mode)
 	jstr_encode(&b, slice_of(mode));
 	settings_store_mode(s, buf_slice(&b));
 	xstrset(&s->setup.mode, mode); /* also for the next start */
-	paths_note_head(s);
+	session_note_head(s);
 }
 
 /* params: configId and value, as the client gave them. */
@@ -158,7 +158,7 @@ static void remember_choice(struct session *s, const char *params)
 	options_check(slice_of(s->harness.config), slice_of(params), &option, NULL);
 	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
 	setup_keep_choice(&s->setup);
-	paths_note_head(s);
+	session_note_head(s);
 }
 
 void settings_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *given)
@@ -251,7 +251,7 @@ static int set_later(struct session *s, setting_fn fn, const char *arg, session_
 
 	*l = (struct delayed_setting){ fn, xstrdup(arg), done, ctx };
 	/* The call counts as a waiter, so that the pool starts the harness for it. */
-	session_wait_open(s, on_awake, l);
+	session_wait(&s->harness.open_waiters, on_awake, l);
 	session_advance(s);
 	return 0;
 }

@@ -6,9 +6,3 @@
 
 const char *const session_label_names[LABEL_MAX] = { SESSION_LABELS(NAME) };
 const char *const session_label_attributes[LABEL_MAX] = { SESSION_LABELS(ATTRIBUTE) };
-
-void session_labels_put(struct jw *w, char *const labels[LABEL_MAX])
-{
-	for (size_t i = 0; i < LABEL_MAX; i++)
-		jw_str(w, session_label_names[i], labels[i]);
-}

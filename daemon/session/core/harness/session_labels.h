@@ -19,4 +19,8 @@ enum session_label { SESSION_LABELS(SESSION_LABEL_ID) LABEL_MAX };
 extern const char *const session_label_names[LABEL_MAX], *const session_label_attributes[LABEL_MAX];
 
 /* Writes the labels that have a value as members. */
-void session_labels_put(struct jw *w, char *const labels[LABEL_MAX]);
+static inline void session_labels_put(struct jw *w, char *const labels[LABEL_MAX])
+{
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		jw_str(w, session_label_names[i], labels[i]);
+}

@@ -102,7 +102,6 @@ static void on_copied(void *ctx, const struct proc_status *st)
 	fork_release_home(s);
 	/* The session was closed during the copy. */
 	if (!wanted) {
-		store_check_stopped(s->store);
 		session_advance(s);
 	} else if (!copied) {
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
@@ -206,7 +205,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	}
 	harness_set_state(s, H_STARTING);
 	harness_arm_start(s);
-	session_wait_open(s, done, ctx);
+	session_wait(&s->harness.open_waiters, done, ctx);
 	/* Blocks the start of a harness of the original until fork_release_home. */
 	from->harness.copying++;
 	/* Else the copy begins when the harness has exited (session_fork_go_on): it may write to its home until then. */

@@ -16,52 +16,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-void session_advance(struct session *s)
-{
-	/* Deferred: callers are in the middle of a change, and session_next may start, stop or free anything. */
-	loop_defer(s->store->loop, &s->advance_task, session_next, s);
-}
-
-void session_touch(struct session *s)
-{
-	s->updated_ms = clock_real_ms();
-}
-
-struct session *session_blank(struct session_store *st, const char *id)
-{
-	struct session *s = xalloc(session_parts_size());
-
-	s->store = st;
-	s->user = agent_user_copy(&st->user);
-	s->id = xstrdup(id);
-	s->number = ++st->last_number;
-	/* 0 is a valid descriptor: session_free would close it. */
-	s->log.events.fd = -1;
-	s->stored.bytes = -1;
-	list_init(&s->log.events.blocks);
-	list_init(&s->harness.open_waiters);
-	list_init(&s->close_waiters);
-	list_init(&s->harness.settings);
-	list_init(&s->turn.queue);
-	list_init(&s->turn.keys);
-	list_init(&s->turn.calls);
-	list_init(&s->turn.messages);
-	list_init(&s->watchers);
-	list_init(&s->observers);
-	list_init(&s->log.readers);
-	list_init(&s->harness.live_link);
-	list_init(&s->harness.wait_link);
-	list_init(&s->harness.lonely_link);
-	list_init(&s->working_link);
-	list_init(&s->stored.check_link);
-	list_init(&s->turn.unwritten);
-	session_parts_create(s);
-	list_add_tail(&st->sessions, &s->link);
-	session_index_add(&st->by_id, s);
-	st->count++;
-	return s;
-}
-
 static struct session *session_make(struct session_store *st, const struct session_params *p)
 {
 	char id[5 + 32 + 1] = "sess_";
@@ -78,21 +32,6 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	PARTS_CALL(begin, s, p);
 	session_touch(s);
 	return s;
-}
-
-static void waiters_add(struct list *list, session_done_fn done, void *ctx)
-{
-	struct session_waiter *w = new0(struct session_waiter);
-
-	w->done = done;
-	w->ctx = ctx;
-	w->since = clock_mono_ms();
-	list_add_tail(list, &w->link);
-}
-
-void session_wait_open(struct session *s, session_done_fn done, void *ctx)
-{
-	waiters_add(&s->harness.open_waiters, done, ctx);
 }
 
 /* As whom and where it works. Nothing stays of one that is refused. */
@@ -167,16 +106,8 @@ struct session *session_new(struct session_store *st, const struct session_param
 		return NULL;
 	}
 	/* After everything that can fail: the caller gets an error by e, or one call of done, and not both. */
-	session_wait_open(s, done, ctx);
+	session_wait(&s->harness.open_waiters, done, ctx);
 	return s;
-}
-
-int session_refuse_imported(const struct session *s, struct err *e)
-{
-	if (!s->stored.imported)
-		return 0;
-	return err_set(e, -EPERM, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
-		       "the session was made of a bundle: it can be read, and nothing else");
 }
 
 /* A mode that the running harness does not have; another one is checked once it has started. */
@@ -254,35 +185,11 @@ static void open_apply(struct session *s, const struct session_params *p)
 	/* Before the record is written, as parts have members in it. */
 	PARTS_CALL(setup_changed, s);
 	if (changed & SETUP_CHANGED)
-		paths_note_head(s);
+		session_note_head(s);
 	s->client = p->client;
 	s->load.reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
 		session_set_state(s, SESSION_OPEN);
-}
-
-void session_open_kept(struct session *s)
-{
-	s->load.before = setup_free(s->load.before);
-	s->load.reopening = false;
-}
-
-void session_open_undone(struct session *s)
-{
-	if (!s->load.before)
-		return;
-	setup_restore(&s->setup, TAKE_PTR(s->load.before));
-	s->load.pending = 0;
-	s->harness.reconfigure = false;
-	s->harness.restart = s->load.restarting;
-	PARTS_CALL(setup_changed, s);
-	/* A later record replaces the one that open_apply wrote. */
-	paths_note_head(s);
-	/* A session that was open before the load stays open, with its old setup. */
-	if (!s->load.reopening || s->state != SESSION_OPEN)
-		return;
-	session_set_state(s, SESSION_CLOSING);
-	turns_cancel_all(s);
 }
 
 void session_put_pending(const struct session *s, struct jw *w)
@@ -303,32 +210,10 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
-	waiters_add(&s->harness.open_waiters, done, ctx);
+	session_wait(&s->harness.open_waiters, done, ctx);
 	PARTS_CALL(opened, s, p);
 	session_advance(s);
 	return 0;
-}
-
-void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
-{
-	s->stored.remove |= remove;
-	waiters_add(&s->close_waiters, done, ctx);
-	session_set_state(s, SESSION_CLOSING);
-	turns_cancel_all(s);
-	session_advance(s);
-}
-
-/* Removes the files of a deleted session. If they cannot be removed, the session stays, closed. */
-static int put_away(struct session *s, struct err *e)
-{
-	int r = s->stored.remove ? removal_session(s->store->removal, s->id, e) : 0;
-
-	if (r < 0)
-		log_warn("session", "session not removed", "session", s->id, "text", e->msg);
-	/* `gone` keeps session_free from trying it again. */
-	s->stored.gone = s->stored.remove && r == 0;
-	s->stored.remove = s->stored.gone;
-	return r;
 }
 
 static void session_at_rest(struct session *s)
@@ -349,7 +234,7 @@ void session_closed(struct session *s)
 	int r;
 
 	session_set_state(s, SESSION_CLOSED);
-	/* Before put_away: a file system that is still mounted below the home would make its removal fail. */
+	/* Before session_put_away: a file system that is still mounted below the home would make its removal fail. */
 	PARTS_CALL(shut, s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
@@ -357,7 +242,7 @@ void session_closed(struct session *s)
 	s->load.reopening = false;
 	evlog_flush(&s->log.events);
 	/* Before the waiters are called: they get the error. */
-	r = put_away(s, &e);
+	r = session_put_away(s, &e);
 	if (s->stored.remove)
 		session_detach_all(s, "deleted");
 	list_each(w, &s->watchers, struct watcher, link)
@@ -377,71 +262,4 @@ void session_closed(struct session *s)
 		session_free(s);
 	else
 		session_at_rest(s);
-}
-
-/* Everybody who still waits gets an error. */
-static void waiters_fail(struct session *s, struct list *list)
-{
-	struct err e;
-
-	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
-	while (!list_empty(list)) {
-		struct session_waiter *w = list_first(list, struct session_waiter, link);
-
-		list_del(&w->link);
-		w->done(w->ctx, s, &e);
-		free(w);
-	}
-}
-
-static void session_cancel_timers(struct session *s)
-{
-	struct loop_timer *timers[] = { &s->harness.start_timer,   &s->harness.setting_timer,
-					&s->harness.adapter_timer, &s->turn.cancel_timer,
-					&s->detach_timer,	   &s->log.idle_timer,
-					&s->turn.sweep_timer,	   &s->turn.tick_timer };
-
-	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
-		loop_timer_cancel(timers[i]);
-	/* session_next must not run for a session that is freed. */
-	loop_task_cancel(&s->advance_task);
-}
-
-/* Frees the session. Its processes have exited. References from other objects go first, then all waiters are answered,
- * then memory is freed: until then a callback may read any part. */
-void session_free(struct session *s)
-{
-	struct err e;
-
-	summary_done(s); /* first: it writes the state that the steps below release */
-	session_cancel_timers(s);
-	harness_pool_forget(s);
-	session_detach_all(s, "deleted");
-	session_drop_observers(s);
-	readers_drop(s);
-	PARTS_CALL(shut, s);
-	if (s->harness.adapter) /* before the questions are dropped, which would answer the harness */
-		s->harness.adapter = s->def->ops->free(s->harness.adapter);
-	PARTS_CALL(drop, s);
-	settings_fail(s, NULL);
-	turns_free(s);
-	tool_calls_forget(s);
-	turns_drop_unwritten(s);
-	waiters_fail(s, &s->harness.open_waiters);
-	waiters_fail(s, &s->close_waiters);
-	evlog_close(&s->log.events);
-	incarnations_done(&s->log.incarnations);
-	if (!s->stored.gone)
-		put_away(s, &e);
-	activity_forget(s); /* last: the ends of what was under way have told of it */
-	list_del(&s->link);
-	session_index_remove(&s->store->by_id, s);
-	s->store->count--;
-	PARTS_CALL(free, s);
-	free_each(s->id, s->cwd, s->title, s->home, s->stored.harness);
-	setup_free(s->load.before);
-	setup_done(&s->setup);
-	client_ids_done(&s->turn.ids);
-	free_each(s->harness.native_id, s->harness.forked_from, s->harness.version,
-		  s->harness.modes, s->harness.config, s->harness.model, s);
 }

@@ -4,6 +4,7 @@
 #include "access/grant.h"
 #include "base/clock.h"
 #include "json/jenc.h"
+#include "session/core/harness/session_env.h"
 #include "session/core/session_part.h"
 
 static const char *state_word(const struct session *s)
@@ -96,7 +97,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_int(w, "pid", info.pid);
 	if (harness_opening(s))
 		jw_uint(w, "startingMs", clock_mono_ms() - s->harness.starting_mono);
-	if (harness_pool_waits(s))
+	if (session_awaits_harness(s))
 		jw_str(w, "waiting", "harness");
 	if (s->stored.imported)
 		jw_bool(w, "imported", true);
@@ -126,4 +127,9 @@ void store_put_sessions(struct session_store *st, const struct grant *g, struct 
 	jw_arr(w, "sessions");
 	store_each(st, 0, list_session_status, &(struct sessions_listing){ w, g });
 	jw_end_arr(w);
+}
+
+bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
+{
+	return session_env_put_missing(&s->setup, &p->setup, w);
 }

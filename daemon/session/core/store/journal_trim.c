@@ -143,7 +143,7 @@ static bool base_note(struct session *s, struct slice base)
 
 	/* The records may exceed the limit of the journal: the head that is freed for them is larger. */
 	s->log.events.trimming = true;
-	paths_note_head(s);
+	session_note_head(s);
 	harness_note_native(s);
 	turn_totals_note(s, s->turn.last_counted);
 	evlog_note(&s->log.events, "base", base);

@@ -125,9 +125,7 @@ static void du_on_gone(void *ctx, const struct proc_status *status _unused_)
 	list_each(s, &st->sessions, struct session, link)
 		if (strcmp(s->id, st->retention.measured_id) == 0)
 			s->stored.bytes = st->retention.measured;
-	if (st->stopping)
-		store_check_stopped(st);
-	else
+	if (!st->stopping)
 		retain_check_later(st, 1);
 }
 

@@ -48,7 +48,7 @@ int journal_open(struct session *s, struct err *e)
 		return no_log(e, r);
 	/* Before the first record: a write that fails calls these. */
 	journal_watch(s);
-	paths_note_head(s);
+	session_note_head(s);
 	r = evlog_flush(&s->log.events);
 	return r < 0 ? no_log(e, r) : 0;
 }

@@ -23,82 +23,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define SLOTS_MIN 16
-
-/* --- the sessions by their ids: to find one takes the same time however many there are ---------------- */
-
-/* FNV-1a. Ids are made by daemons, not by clients, so nobody can choose ids that collide. */
-static size_t index_hash(const char *id)
-{
-	uint64_t h = 14695981039346656037u;
-
-	for (; *id; id++)
-		h = (h ^ (unsigned char)*id) * 1099511628211u;
-	return (size_t)(h ^ h >> 32);
-}
-
-static struct session **index_slot(const struct session_index *x, const char *id)
-{
-	return &x->slots[index_hash(id) & (x->nslots - 1)];
-}
-
-static void index_put(struct session_index *x, struct session *s)
-{
-	struct session **slot = index_slot(x, s->id);
-
-	s->stored.same_slot = *slot;
-	*slot = s;
-}
-
-static void index_grow(struct session_index *x)
-{
-	struct session_index was = *x;
-
-	/* Doubling keeps one session per slot on average, and nslots a power of two. */
-	x->nslots = was.nslots ? 2 * was.nslots : SLOTS_MIN;
-	x->slots = xalloc(x->nslots * sizeof(struct session *));
-	for (size_t i = 0; i < was.nslots; i++)
-		for (struct session *s = was.slots[i], *next; s; s = next) {
-			next = s->stored.same_slot;
-			index_put(x, s);
-		}
-	free(was.slots);
-}
-
-void session_index_add(struct session_index *x, struct session *s)
-{
-	if (x->n == x->nslots)
-		index_grow(x);
-	index_put(x, s);
-	x->n++;
-}
-
-void session_index_remove(struct session_index *x, struct session *s)
-{
-	struct session **at = index_slot(x, s->id);
-
-	/* Ends: a session is in the index from session_blank to session_free. */
-	while (*at != s)
-		at = &(*at)->stored.same_slot;
-	*at = s->stored.same_slot;
-	x->n--;
-}
-
-struct session *session_index_find(const struct session_index *x, const char *id)
-{
-	struct session *s = x->nslots ? *index_slot(x, id) : NULL;
-
-	while (s && strcmp(s->id, id) != 0)
-		s = s->stored.same_slot;
-	return s;
-}
-
-static void session_index_free(struct session_index *x)
-{
-	free(x->slots);
-	*x = (struct session_index){ NULL, 0, 0 };
-}
-
 /* --- the store ---------------------------------------------------------------------------------------- */
 
 /* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
@@ -397,6 +321,49 @@ void store_life(const struct session_store *st, struct store_life *ret)
 		}
 }
 
+static void note_deadlines(const struct session *s, struct deadline *ret)
+{
+	const struct {
+		const char *what;
+		uint64_t due;
+	} timers[] = {
+		{ "turnCancelled", s->turn.cancel_timer.due },
+		{ "detachedCancel", s->detach_timer.due },
+		{ "harnessStart", s->harness.start_timer.due },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		deadline_note(ret, timers[i].what, timers[i].due, s->id);
+	if (session_awaits_harness(s))
+		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
+}
+
+static void add_work(const struct session *s, struct store_work *ret)
+{
+	ret->sessions++;
+	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
+	ret->queued += s->turn.queued;
+	ret->waiting += session_awaits_harness(s);
+	ret->jobs += PARTS_FIRST(has_job, s) ||
+		     !list_empty((struct list *)&s->harness.open_waiters);
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
+		ret->tool_calls += c->open;
+	note_deadlines(s, &ret->next);
+	PARTS_CALL(put_work, s, ret);
+}
+
+void store_work(const struct session_store *st, struct store_work *ret)
+{
+	*ret = (struct store_work){ 0 };
+	list_each(s, (struct list *)&st->activity.working, struct session, working_link)
+		add_work(s, ret);
+	list_each(s, (struct list *)&st->pool.lonely, struct session, harness.lonely_link) {
+		deadline_note(&ret->next, "harnessIdle",
+			      s->harness.lonely_since + st->pool.idle * 1000ul, s->id);
+		break; /* they stand in the order of their time */
+	}
+}
+
 struct session *store_find(struct session_store *st, const char *id)
 {
 	struct session *s = session_index_find(&st->by_id, id);
@@ -440,17 +407,6 @@ void store_note_problem(struct session_store *st, const char *what, const char *
 void store_drain(struct session_store *st)
 {
 	st->draining = true;
-}
-
-int store_admit(const struct session_store *st, struct err *e)
-{
-	if (st->stopping)
-		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
-			       "the daemon is shutting down");
-	if (st->draining)
-		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "DRAINING",
-			       "the daemon is about to end and begins nothing new");
-	return 0;
 }
 
 void store_check_stopped(struct session_store *st)

@@ -76,7 +76,7 @@ static bool put_lines(struct session *s, struct buf *file)
 	if (!put_summary(s, &b))
 		return false;
 	summary_put_line(file, "summary", &b);
-	paths_put_head(s, &b);
+	session_put_head(s, &b);
 	summary_put_line(file, "session", &b);
 	harness_put_native(s, &b);
 	summary_put_line(file, "native", &b);
@@ -98,6 +98,17 @@ void summary_write(struct session *s)
 	/* By rename: a reader finds the old summary or the new one, and a failure leaves the old one, which is stale. */
 	if (file_replace(path, file.data, file.len, 0600) == 0)
 		s->log.summarized = s->log.events.written;
+}
+
+void session_idle(void *ctx)
+{
+	struct session *s = ctx;
+
+	/* A turn may have begun since the timer was set. */
+	if (s->turn.current)
+		return;
+	evlog_shrink(&s->log.events);
+	summary_write(s);
 }
 
 void summary_done(struct session *s)

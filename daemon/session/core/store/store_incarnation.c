@@ -46,37 +46,6 @@ int store_mint_incarnation(struct session_store *st, struct err *e)
 
 /* --- keys of clients ------------------------------------------------------------------------------------ */
 
-/* A load that was under way has nobody who waits for it. */
-static void keys_forget(struct session *s)
-{
-	s->harness.forget = false;
-	session_open_kept(s);
-	setup_forget_keys(&s->setup);
-	PARTS_CALL(forget_keys, s);
-	PARTS_CALL(setup_changed, s);
-}
-
-void harness_keys_gone(struct session *s)
-{
-	if (s->harness.forget)
-		keys_forget(s);
-}
-
-void harness_forget_keys(struct session *s)
-{
-	PARTS_CALL(stop_helpers, s);
-	if (!s->harness.proc) {
-		keys_forget(s);
-		return;
-	}
-	s->harness.forget = true;
-	/* The exit is expected: it must not become an event. */
-	if (s->harness.state != H_STOPPING)
-		harness_set_state(s, H_STOPPING);
-	/* proc_kill, not proc_stop: the process has the keys, and must not get time to use them. */
-	proc_kill(s->harness.proc);
-}
-
 void store_forget_keys(struct session_store *st)
 {
 	list_each(s, &st->sessions, struct session, link)

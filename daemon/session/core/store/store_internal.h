@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "session/core/harness/harness_internal.h"
 #include "session/core/session.h"
-#include "session/core/store/activity.h"
+#include "session/core/activity.h"
 #include "session/core/store/problems.h"
 #include "session/core/removal.h"
 #include "proc/users/agent_user.h"
@@ -105,8 +105,6 @@ struct session_stored {
 void store_check_stopped(struct session_store *st);
 /* ctx: the store. A job in the background has ended. */
 void store_background_idle(void *ctx);
-/* Something new may be begun: SHUTTING_DOWN, DRAINING. */
-int store_admit(const struct session_store *st, struct err *e);
 
 /* session_journal.c */
 /* Opens the journal of a new session (or none) and writes its head record. NO_SPACE, STATE_NOT_WRITABLE. */
@@ -158,6 +156,8 @@ void recover_done(struct session_store *st);
 /* session_summary.c */
 /* Writes the summary of s, if it is due; that it cannot be written does no harm. */
 void summary_write(struct session *s);
+/* ctx: the session, none of whose turns has ended for SESSION_IDLE_MS. Gives back the memory of its log. */
+void session_idle(void *ctx);
 /* The same for the last time: s goes. */
 void summary_done(struct session *s);
 /* It does not hold: what it is of is damaged. */
@@ -171,8 +171,12 @@ void journal_check_later(struct session *s);
 void journal_check_forget(struct session *s);
 void journal_checks_done(struct session_store *st);
 
-/* session_store.c */
-void session_index_add(struct session_index *x, struct session *s);
-void session_index_remove(struct session_index *x, struct session *s);
+/* session_memory.c */
+/* In the store's list, with nothing in it but its id. */
+struct session *session_blank(struct session_store *st, const char *id);
+void session_free(struct session *s);
+/* Removes the files of a deleted session. If they cannot be removed, the session stays, closed. */
+int session_put_away(struct session *s, struct err *e);
+void session_index_free(struct session_index *x);
 /* NULL: there is none. */
 struct session *session_index_find(const struct session_index *x, const char *id);

@@ -92,6 +92,15 @@ void session_cancel_undriven(void *ctx)
 		session_cancel(s);
 }
 
+void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
+{
+	s->stored.remove |= remove;
+	session_wait(&s->close_waiters, done, ctx);
+	session_set_state(s, SESSION_CLOSING);
+	turns_cancel_all(s);
+	session_advance(s);
+}
+
 static bool turn_has(const struct session_turn *t, const void *ctx)
 {
 	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)

@@ -53,17 +53,6 @@ static void put_failure(struct buf *b, const struct session_turn *t)
 		buf_reset(b);
 }
 
-static void idle_shrink(void *ctx)
-{
-	struct session *s = ctx;
-
-	/* A turn may have begun since the timer was set. */
-	if (s->turn.current)
-		return;
-	evlog_shrink(&s->log.events);
-	summary_write(s);
-}
-
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret)
 {
@@ -117,7 +106,7 @@ static void turn_announce(struct session *s, struct session_turn *t)
 		w->done(w->ctx, &r);
 	turn_free(t);
 	session_touch(s);
-	loop_timer_set(s->store->loop, &s->log.idle_timer, SESSION_IDLE_MS, idle_shrink, s);
+	loop_timer_set(s->store->loop, &s->log.idle_timer, SESSION_IDLE_MS, session_idle, s);
 	session_advance(s);
 }
 

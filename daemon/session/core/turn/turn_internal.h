@@ -117,6 +117,12 @@ struct turn_message {
 	char *id, *ours;
 };
 
+/* In struct session_turns: unknown. */
+struct unknown_updates {
+	unsigned told; /* events since the turn began, or the last one ended */
+	uint64_t more; /* updates since then without an event */
+};
+
 /* In struct session: turn. */
 struct session_turns {
 	struct list queue; /* struct session_turn; the first may be running or ending */
@@ -134,6 +140,7 @@ struct session_turns {
 	unsigned nmessages;
 	unsigned oom_events; /* of the running turn */
 	struct client_ids ids;
+	struct unknown_updates unknown;
 	struct list
 		unwritten; /* struct unwritten_end: ends of turns that the journal has yet to take */
 	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
@@ -257,3 +264,9 @@ bool tool_call_is_beyond(const struct session *s, struct slice id);
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id);
 struct slice tool_call_id(struct session *s, struct slice id);
 struct slice turn_message_id(struct session *s, struct slice id);
+
+/* unknown_updates.c */
+/* update: raw object. */
+void unknown_update_tell(struct session *s, struct slice update);
+/* A turn begins or ends: the updates of unknown kinds that had no event are counted in one. */
+void unknown_updates_tell_more(struct session *s);

@@ -9,7 +9,7 @@
 #include "session/parts/budget/turn_budget.h"
 
 #include "json/jdec.h"
-#include "session/core/store/activity.h"
+#include "session/core/activity.h"
 #include "session/core/harness/setup_check.h"
 
 #include <stdio.h>

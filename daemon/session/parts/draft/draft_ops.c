@@ -75,7 +75,7 @@ static void note_draft_event(struct session *s, const char *event, struct slice 
 /* The journal says what there is before anything relies on it. */
 static void note_record(struct session *s)
 {
-	paths_note_head(s);
+	session_note_head(s);
 	evlog_flush(&s->log.events);
 }
 

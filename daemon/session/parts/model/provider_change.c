@@ -83,7 +83,7 @@ int session_set_provider(struct session *s, struct slice provider, bool follows,
 	if (r < 0 || !setup_change_provider(&s->setup, provider, follows))
 		return r;
 	PARTS_CALL(setup_changed, s);
-	paths_note_head(s);
+	session_note_head(s);
 	session_log(s, "provider changed", NULL);
 	return 0;
 }

@@ -106,7 +106,7 @@ static void keep_host(struct session *s, const char *host, int port)
 		return;
 	egress_rules_free(s->setup.network);
 	s->setup.network = more;
-	paths_note_head(s);
+	session_note_head(s);
 }
 
 static void on_answer(void *ctx, struct slice result)

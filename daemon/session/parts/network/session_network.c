@@ -334,7 +334,7 @@ int session_set_network(struct session *s, struct slice network, struct err *e)
 		return 0;
 	session_restart_for(s, changed);
 	change_network(s);
-	paths_note_head(s);
+	session_note_head(s);
 	session_log(s, "network changed", NULL);
 	session_advance(s);
 	return 0;

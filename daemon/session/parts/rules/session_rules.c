@@ -247,7 +247,7 @@ static void answer_keep_as_rule(struct session_question *a, enum policy_verdict 
 		note_rule(s, "rule_refused", NULL, policy, "TOO_MANY_RULES");
 		return;
 	}
-	paths_note_head(s);
+	session_note_head(s);
 	note_rule(s, "rule_added", own_rule_id(r, id), policy, NULL);
 }
 
@@ -295,7 +295,7 @@ int session_rules_forget(struct session *s, const char *id, struct err *e)
 
 	if (!no || own_rules_forget(&rules_of(s)->own, no) < 0)
 		return err_field(e, "id", "RULE_UNKNOWN", "the session has no rule of that id");
-	paths_note_head(s);
+	session_note_head(s);
 	note_rule(s, "rule_forgotten", id, NULL, NULL);
 	return 0;
 }

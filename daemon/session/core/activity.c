@@ -1,10 +1,9 @@
 /*
- * activity.c - tracks which sessions are working, and computes the daemon's next deadline.
+ * activity.c - tracks which sessions are working.
  *
  * Sessions call activity_note after any change. It adds or removes the session from one list, so
  * idle sessions cost nothing, and idleness starts when the list becomes empty. The monotonic time
- * serves --idle-exit, the wall-clock time is for clients. store_work visits only working sessions
- * and the first entry of pool.lonely, which is sorted by time.
+ * serves --idle-exit, the wall-clock time is for clients.
  */
 #include "session/core/session_internal.h"
 
@@ -20,7 +19,7 @@ void activity_init(struct store_activity *a)
 
 static bool works(const struct session *s)
 {
-	return harness_pool_busy(s) || harness_pool_waits(s) || PARTS_FIRST(has_job, s) ||
+	return session_is_busy(s) || session_awaits_harness(s) || PARTS_FIRST(has_job, s) ||
 	       PARTS_FIRST(is_working, s);
 }
 
@@ -77,53 +76,8 @@ bool store_idle(const struct session_store *st, uint64_t *mono, uint64_t *real)
 	return list_empty((struct list *)&st->activity.working);
 }
 
-/* --- what is under way ---------------------------------------------------------------------------------- */
-
 void deadline_note(struct deadline *ret, const char *what, uint64_t due, const char *session_id)
 {
 	if (due && (!ret->what || due < ret->due))
 		*ret = (struct deadline){ what, due, session_id };
-}
-
-static void note_deadlines(const struct session *s, struct deadline *ret)
-{
-	const struct {
-		const char *what;
-		uint64_t due;
-	} timers[] = {
-		{ "turnCancelled", s->turn.cancel_timer.due },
-		{ "detachedCancel", s->detach_timer.due },
-		{ "harnessStart", s->harness.start_timer.due },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
-		deadline_note(ret, timers[i].what, timers[i].due, s->id);
-	if (harness_pool_waits(s))
-		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
-}
-
-static void add_work(const struct session *s, struct store_work *ret)
-{
-	ret->sessions++;
-	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
-	ret->queued += s->turn.queued;
-	ret->waiting += harness_pool_waits(s);
-	ret->jobs += PARTS_FIRST(has_job, s) ||
-		     !list_empty((struct list *)&s->harness.open_waiters);
-	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
-		ret->tool_calls += c->open;
-	note_deadlines(s, &ret->next);
-	PARTS_CALL(put_work, s, ret);
-}
-
-void store_work(const struct session_store *st, struct store_work *ret)
-{
-	*ret = (struct store_work){ 0 };
-	list_each(s, (struct list *)&st->activity.working, struct session, working_link)
-		add_work(s, ret);
-	list_each(s, (struct list *)&st->pool.lonely, struct session, harness.lonely_link) {
-		deadline_note(&ret->next, "harnessIdle",
-			      s->harness.lonely_since + st->pool.idle * 1000ul, s->id);
-		break; /* they stand in the order of their time */
-	}
 }
