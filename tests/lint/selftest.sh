@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers parts names sizes format cppcheck words docs paths page vanishing; do
+for script in layers parts core names sizes format cppcheck words docs paths page vanishing; do
 	expect $script.sh PASS
 done
 
@@ -62,6 +62,14 @@ expect parts.sh daemon/session/core/a.c:2
 clean
 printf '/* one */\n#include "session/parts/draft/draft_internal.h"\n' | put daemon/session/parts/mcp/a.c
 expect parts.sh daemon/session/parts/mcp/a.c:2
+
+clean
+printf 'void turn_go(void)\n{\n}\n' | put daemon/session/core/turn/a.c
+printf 'void event_go(void)\n{\n\tturn_go();\n}\n' | put daemon/session/core/log/b.c
+expect core.sh daemon/session/core/log/b.c:3
+clean
+printf 'void turn_go(void)\n{\n}\n' | put daemon/session/core/new/a.c
+expect core.sh daemon/session/core/new/a.c:0
 
 while read -r file what; do
 	include "$file" "$what"
