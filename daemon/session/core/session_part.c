@@ -48,68 +48,30 @@ static size_t part_room(size_t size)
 	return (size + align - 1) / align * align;
 }
 
-/* The state of the first part begins after the owner, and its pointers to all of them. */
-static size_t parts_begin(size_t owner)
-{
-	return part_room(owner + session_parts_count * sizeof(void *));
-}
-
 /* member: offset in struct session_part of the size of a state. */
 static size_t state_room(const struct session_part *part, size_t member)
 {
 	return part_room(*(const size_t *)((const char *)part + member));
 }
 
-static size_t states_size(size_t owner, size_t member)
+void *session_parts_alloc(size_t owner, size_t parts, size_t member)
 {
-	size_t size = parts_begin(owner);
+	/* The state of the first part begins after the owner, and its pointers to all of them. */
+	const size_t begin = part_room(owner + session_parts_count * sizeof(void *));
+	size_t size = begin;
+	void **states;
+	char *block;
 
 	for (size_t i = 0; i < session_parts_count; i++)
 		size += state_room(session_parts[i], member);
-	return size;
-}
-
-static void place_states(void *owner, size_t size, void **parts, size_t member)
-{
-	char *at = (char *)owner + parts_begin(size);
-
+	block = xalloc(size);
+	states = (void **)(block + parts);
+	size = begin;
 	for (size_t i = 0; i < session_parts_count; i++) {
-		parts[i] = at;
-		at += state_room(session_parts[i], member);
+		states[i] = block + size;
+		size += state_room(session_parts[i], member);
 	}
-}
-
-#define STATE(member) offsetof(struct session_part, member)
-
-size_t session_parts_size(void)
-{
-	return states_size(sizeof(struct session), STATE(size));
-}
-
-void session_parts_create(struct session *s)
-{
-	place_states(s, sizeof(*s), s->parts, STATE(size));
-	PARTS_CALL(create, s);
-}
-
-size_t session_parts_turn_size(void)
-{
-	return states_size(sizeof(struct session_turn), STATE(turn_size));
-}
-
-void session_parts_place_turn(struct session_turn *t)
-{
-	place_states(t, sizeof(*t), t->parts, STATE(turn_size));
-}
-
-size_t store_parts_size(void)
-{
-	return states_size(sizeof(struct session_store), STATE(store_size));
-}
-
-void store_parts_place(struct session_store *st)
-{
-	place_states(st, sizeof(*st), st->parts, STATE(store_size));
+	return block;
 }
 
 int session_parts_place(struct session *s, const struct session_params *p,

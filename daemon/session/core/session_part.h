@@ -304,19 +304,15 @@ const struct session_part *const *session_parts_with(size_t hook);
 		answer_;                                                                           \
 	})
 
-/* Bytes of a session with the state of its parts. */
-size_t session_parts_size(void);
-/* Places the states, and calls create. */
-void session_parts_create(struct session *s);
+/* Memory of its owner (a session, a turn, the store), zeroed, with the states of the parts behind it. size: the member of struct
+ * session_part that says how long they are. */
+#define PARTS_ALLOC(owner, size)                                                                   \
+	((struct owner *)session_parts_alloc(sizeof(struct owner), offsetof(struct owner, parts),  \
+					     offsetof(struct session_part, size)))
+void *session_parts_alloc(size_t owner, size_t parts, size_t size);
 /* On failure what was chosen is taken back. */
 int session_parts_place(struct session *s, const struct session_params *p,
 			const struct session *from, struct err *e);
 /* Members of the parts, for the answer that opens the session. */
 void session_parts_put_opened(struct jw *w, const struct session *s);
 unsigned session_parts_rules_need(const struct session *s);
-
-size_t session_parts_turn_size(void);
-void session_parts_place_turn(struct session_turn *t);
-
-size_t store_parts_size(void);
-void store_parts_place(struct session_store *st);

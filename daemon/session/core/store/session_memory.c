@@ -91,7 +91,7 @@ void session_index_free(struct session_index *x)
 
 struct session *session_blank(struct session_store *st, const char *id)
 {
-	struct session *s = xalloc(session_parts_size());
+	struct session *s = PARTS_ALLOC(session, size);
 
 	s->store = st;
 	s->user = agent_user_copy(&st->user);
@@ -117,7 +117,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->working_link);
 	list_init(&s->stored.check_link);
 	list_init(&s->turn.unwritten);
-	session_parts_create(s);
+	PARTS_CALL(create, s);
 	list_add_tail(&st->sessions, &s->link);
 	session_index_add(&st->by_id, s);
 	st->count++;

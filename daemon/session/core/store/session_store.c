@@ -191,9 +191,8 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e)
 {
-	struct session_store *st = xalloc(store_parts_size());
+	struct session_store *st = PARTS_ALLOC(session_store, store_size);
 
-	store_parts_place(st);
 	st->loop = loop;
 	st->procs = procs;
 	st->user = agent_user_self();

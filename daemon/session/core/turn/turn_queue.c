@@ -118,10 +118,9 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 
 struct session_turn *turn_blank(struct session *s)
 {
-	struct session_turn *t = xalloc(session_parts_turn_size());
-
 	/* The states of the parts lie behind the turn in the same block: free(t) frees them, too. */
-	session_parts_place_turn(t);
+	struct session_turn *t = PARTS_ALLOC(session_turn, turn_size);
+
 	t->session = s;
 	list_init(&t->link);
 	list_init(&t->waiters);
