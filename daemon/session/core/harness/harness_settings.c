@@ -99,7 +99,7 @@ void settings_config_changed(struct session *s, struct slice config)
 	jw_object(&w, NULL, JW_STR("sessionUpdate", "current_mode_update"),
 		  JW_RAW("currentModeId",
 			 jobj_get(slice_of(s->harness.modes), "currentModeId").raw));
-	event_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_MODE, buf_slice(&b));
 }
 
 void session_known_values(const struct session *s, const char *category, struct jw *w,

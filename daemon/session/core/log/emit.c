@@ -19,8 +19,6 @@
 #include "session/core/session_part.h"
 #include "outbox/outbox.h"
 
-#include <stdio.h>
-
 /* What an event belongs to, unless it says so itself; NULL: nothing. */
 static const struct trace_context *event_context(const struct session *s)
 {
@@ -69,7 +67,8 @@ static bool incarnation_is_named(const struct session *s)
 	       evlog_ahead(&s->log.events);
 }
 
-void event_name_incarnation(struct session *s)
+/* Before an event gets its number: the journal says first of which incarnation that is. */
+static void event_name_incarnation(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	uint64_t from = s->log.events.last + 1;
@@ -165,11 +164,12 @@ static void event_put_update(struct buf *b, struct slice update, const char *key
 struct emit_marks {
 	const char *key;
 	struct slice id;
+	uint64_t origin;		  /* of a prompt: it need not go back there */
 	const struct session_turn *again; /* the turn whose prompt are words of the daemon; or NULL */
 };
 
 static void event_write_update(struct session *s, enum harness_update kind, struct slice update,
-			       struct slice meta, uint64_t origin, const struct emit_marks *marks)
+			       struct slice meta, const struct emit_marks *marks)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
@@ -188,41 +188,35 @@ static void event_write_update(struct session *s, enum harness_update kind, stru
 	if (marks->again)
 		PARTS_CALL(put_end, marks->again, &w, END_PROMPT);
 	buf_puts(w.b, "}}}}");
-	event_append(s, kind, origin);
+	event_append(s, kind, marks->origin);
 }
 
 void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
-		       struct slice meta, uint64_t origin)
+		       struct slice meta)
 {
-	event_write_update(s, kind, update, meta, origin, &(struct emit_marks){ 0 });
+	event_write_update(s, kind, update, meta, &(struct emit_marks){ 0 });
 }
 
 void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again)
 {
 	masked_stream_flush(s);
-	event_write_update(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
-			   &(struct emit_marks){ .again = again ? s->turn.current : NULL });
+	event_write_update(s, UPDATE_USER_CHUNK, update, SLICE_NONE,
+			   &(struct emit_marks){ .origin = origin,
+						 .again = again ? s->turn.current : NULL });
 }
 
 void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
 		      struct slice id)
 {
 	masked_stream_flush(s);
-	event_write_update(s, ev->kind, ev->update, ev->meta, 0,
-			   &(struct emit_marks){ key, id, NULL });
+	event_write_update(s, ev->kind, ev->update, ev->meta,
+			   &(struct emit_marks){ .key = key, .id = id });
 }
 
-void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
-		uint64_t origin)
+void event_emit(struct session *s, enum harness_update kind, struct slice update)
 {
 	masked_stream_flush(s);
-	event_emit_update(s, kind, update, meta, origin);
-}
-
-static struct jw event_begin_note(struct session *s, const char *method)
-{
-	masked_stream_flush(s);
-	return event_begin(s, method);
+	event_emit_update(s, kind, update, SLICE_NONE);
 }
 
 /* own: its context, where it is not that of the running turn; NULL: it is. */
@@ -232,8 +226,10 @@ static void event_write(struct session *s, enum session_event_kind kind, struct 
 	const struct trace_context *of = own ? own : event_context(s);
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
-	struct jw w = event_begin_note(s, "_acpd/event");
+	struct jw w;
 
+	masked_stream_flush(s);
+	w = event_begin(s, "_acpd/event");
 	jw_obj(&w, "event");
 	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
@@ -306,7 +302,7 @@ const char *turn_error_reason(const char *reason)
 
 void turn_error_load(struct slice raw, struct turn_error *ret)
 {
-	_cleanup_(freep) char *message = NULL, *reason = NULL;
+	char reason[64] = "";
 	struct jval cls = jobj_get(raw, "class");
 	int64_t status = 0;
 
@@ -317,14 +313,26 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 			ret->cls = error_classes[i];
 	if (jdec_int(jobj_get(raw, "httpStatus"), &status) == 0)
 		ret->http_status = (int)status;
-	jstr_decode(jobj_get(raw, "reason"), 64, &reason);
+	jstr_copy(jobj_get(raw, "reason"), reason, sizeof(reason));
 	ret->reason = turn_error_reason(reason);
 	ret->peak_bytes = jobj_uint(raw, "peakBytes");
 	ret->limit_bytes = jobj_uint(raw, "limitBytes");
 	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
 	ret->same_key = jobj_get(raw, "sameKey").type == J_TRUE;
-	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
-		snprintf(ret->message, sizeof(ret->message), "%s", message);
+	jstr_copy(jobj_get(raw, "message"), ret->message, sizeof(ret->message));
+}
+
+static void event_put_outcome(struct jw *w, const struct session_turn *t,
+			      const struct turn_result *r)
+{
+	if (!t->goes_on) /* else the prompt goes on */
+		jw_str(w, "key", t->key);
+	if (r->failed) {
+		turn_error_put(w, "error", r->error);
+		return;
+	}
+	jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
+	account_put_acp(&t->account, NULL, w, "usage");
 }
 
 void event_emit_turn_end(struct session *s, const struct session_turn *t,
@@ -334,14 +342,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
-	if (!t->goes_on) /* else the prompt goes on */
-		jw_str(&w, "key", t->key);
-	if (r->failed) {
-		turn_error_put(&w, "error", r->error);
-	} else {
-		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
-		account_put_acp(&t->account, NULL, &w, "usage");
-	}
+	event_put_outcome(&w, t, r);
 	jw_obj(&w, "_meta");
 	event_put_parent(&w, &t->trace);
 	jw_obj(&w, "acpd");
@@ -411,27 +412,14 @@ void event_broken(struct session *s, const char *key, const char *reason, const 
 	event_webhook(s, WEBHOOK_SESSION_BROKEN, key, buf_slice(&b));
 }
 
-static void webhook_put_incarnation(struct jw *w, const struct session *s,
-				    const struct session_turn *t)
-{
-	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
-		jw_str(w, "turnIncarnation", t->incarnation);
-}
-
 static void webhook_put_turn(struct jw *w, const struct session *s, const struct session_turn *t,
 			     const struct turn_result *r)
 {
 	if (t->no)
 		jw_uint(w, "turn", t->no);
-	webhook_put_incarnation(w, s, t);
-	if (!t->goes_on) /* else the prompt goes on */
-		jw_str(w, "key", t->key);
-	if (r->failed) {
-		turn_error_put(w, "error", r->error);
-	} else {
-		jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
-		account_put_acp(&t->account, NULL, w, "usage");
-	}
+	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
+		jw_str(w, "turnIncarnation", t->incarnation);
+	event_put_outcome(w, t, r);
 	PARTS_CALL(put_end, t, w, END_WEBHOOK);
 	session_labels_put(w, s->setup.labels);
 	if (*t->trace.parent)

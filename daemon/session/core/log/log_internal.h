@@ -42,9 +42,8 @@ struct session_events {
 /* emit.c */
 /* The event alone: nothing that is held back goes before it. */
 void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
-		       struct slice meta, uint64_t origin);
-void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
-		uint64_t origin);
+		       struct slice meta);
+void event_emit(struct session *s, enum harness_update kind, struct slice update);
 /* An update of the harness with id, raw JSON, in the place of its member key; id empty: as it is. */
 void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
 		      struct slice id);
@@ -66,9 +65,6 @@ void event_webhook(struct session *s, enum webhook_type type, const char *key,
 void event_broken(struct session *s, const char *key, const char *reason, const char *text);
 void event_webhook_turn_end(struct session *s, const struct session_turn *t,
 			    const struct turn_result *r);
-
-/* Before an event gets its number: the journal says first of which incarnation that is. */
-void event_name_incarnation(struct session *s);
 
 /* cursors.c */
 void session_wake(struct session *s);

@@ -86,7 +86,7 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 	buf_add_slice(&b, p->head);
 	buf_add_slice(&b, text);
 	buf_add_slice(&b, p->rest);
-	event_emit_update(s, p->kind, buf_slice(&b), p->meta, 0);
+	event_emit_update(s, p->kind, buf_slice(&b), p->meta);
 }
 
 void masked_stream_flush(struct session *s)

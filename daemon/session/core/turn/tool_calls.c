@@ -62,7 +62,7 @@ static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
 	jw_object(&w, NULL, JW_STR("sessionUpdate", "tool_call_update"),
 		  JW_RAW("toolCallId", slice_of(c->ours ? c->ours : c->id)),
 		  JW_STR("status", "failed"));
-	event_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b));
 }
 
 static void message_free(struct session *s, struct turn_message *m)
@@ -147,7 +147,7 @@ static void emit_announcement(struct session *s, const struct call_update *u, st
 		  JW_RAW("title", title.type == J_STRING ? title.raw : id),
 		  JW_RAW("kind", kind.type == J_STRING ? kind.raw : SLICE_NONE),
 		  JW_STR("status", "pending"));
-	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b));
 }
 
 struct slice tool_call_id(struct session *s, struct slice id)
