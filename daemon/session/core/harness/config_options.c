@@ -32,22 +32,16 @@ struct slice option_current(struct slice option)
 /* fn for each {value, name}, through one level of groups, until it returns false. */
 static void each_choice(struct slice option, bool (*fn)(void *ctx, struct slice choice), void *ctx)
 {
-	struct jval list = jobj_get(option, "options"), v, group;
-	struct jiter it, inner;
+	jarr_each(v, jobj_get(option, "options")) {
+		bool single = jobj_get(v.raw, "value").type == J_STRING;
 
-	if (!jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
-		if (v.type != J_OBJECT)
+		if (single && !fn(ctx, v.raw))
+			return;
+		if (single)
 			continue;
-		if (jobj_get(v.raw, "value").type == J_STRING) {
-			if (!fn(ctx, v.raw))
+		jarr_each(choice, jobj_get(v.raw, "options"))
+			if (choice.type == J_OBJECT && !fn(ctx, choice.raw))
 				return;
-		} else if (jiter_init(&inner, jobj_get(v.raw, "options"))) {
-			while (jiter_next(&inner, NULL, &group))
-				if (group.type == J_OBJECT && !fn(ctx, group.raw))
-					return;
-		}
 	}
 }
 

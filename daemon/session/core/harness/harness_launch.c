@@ -42,17 +42,11 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 
 static void put_variables(struct harness_plan *plan, const char *object)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
+	jobj_each(key, v, slice_of(object)) {
+		_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
 
-	if (object && jscan_value(slice_of(object), &v) == JSCAN_OK && jiter_init(&it, v)) {
-		while (jiter_next(&it, &key, &v)) {
-			_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
-
-			if (jstr_decode(v, 1 * MIB, &value) == 0)
-				harness_plan_env(plan, name, value);
-		}
+		if (jstr_decode(v, 1 * MIB, &value) == 0)
+			harness_plan_env(plan, name, value);
 	}
 }
 

@@ -111,13 +111,9 @@ void incarnations_put(const struct incarnations *l, struct jw *w, const char *ke
 
 void incarnations_load(struct incarnations *l, struct jval array)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (array.type != J_ARRAY || !jiter_init(&it, array))
-		return;
 	/* A base has the whole list: it replaces what was read before. */
-	incarnations_done(l);
-	while (jiter_next(&it, NULL, &v))
+	if (array.type == J_ARRAY)
+		incarnations_done(l);
+	jarr_each(v, array)
 		incarnations_load_one(l, v.raw, UINT64_MAX);
 }

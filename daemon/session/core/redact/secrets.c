@@ -186,36 +186,28 @@ static void add_locked(struct loading *l, struct locked_text *t, const char *nam
 
 /* --- where they stand ------------------------------------------------------------------------------------ */
 
-static bool part_is(struct slice name, const char *part)
+/* part: not within a longer word. */
+static bool name_has_word(struct slice name, const char *word, bool part)
 {
-	size_t n = strlen(part);
+	size_t n = strlen(word);
 
 	for (size_t at = 0; at + n <= name.n; at++)
-		if (strncasecmp(name.p + at, part, n) == 0 && (!at || name.p[at - 1] == '_') &&
-		    (at + n == name.n || name.p[at + n] == '_'))
-			return true;
-	return false;
-}
-
-static bool has(struct slice name, const char *word)
-{
-	for (size_t at = 0; at + strlen(word) <= name.n; at++)
-		if (strncasecmp(name.p + at, word, strlen(word)) == 0)
+		if (strncasecmp(name.p + at, word, n) == 0 &&
+		    (!part || ((!at || name.p[at - 1] == '_') &&
+			       (at + n == name.n || name.p[at + n] == '_'))))
 			return true;
 	return false;
 }
 
 bool secrets_name(struct slice name)
 {
-	static const char *const words[] = { "KEY",	   "TOKEN",  "SECRET", "PASSWORD",
-					     "CREDENTIAL", "PASSWD", "COOKIE", "PASSPHRASE" };
-	static const char *const parts[] = { "PAT", "PASS", "AUTH", "DSN" };
+	/* The last four are common within other words. */
+	static const char *const words[] = { "KEY",    "TOKEN",	 "SECRET",     "PASSWORD",
+					     "PASSWD", "COOKIE", "CREDENTIAL", "PASSPHRASE",
+					     "PAT",    "PASS",	 "AUTH",       "DSN" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (has(name, words[i]))
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (part_is(name, parts[i]))
+		if (name_has_word(name, words[i], i >= ARRAY_SIZE(words) - 4))
 			return true;
 	return false;
 }
@@ -290,14 +282,7 @@ static void add_header(struct loading *l, const char *prefix, struct slice name,
 static void secrets_add_members(struct loading *l, const char *prefix, struct slice object,
 				bool headers)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!object.n || jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT ||
-	    !jiter_init(&it, v))
-		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object) {
 		if (headers)
 			add_header(l, prefix, key, v);
 		else
@@ -320,31 +305,17 @@ static void add_upstream(struct loading *l, struct slice at, struct locked_text 
 
 static void add_provider(struct loading *l)
 {
-	struct jval list = jobj_get(l->given->provider, "fallbacks"), v;
 	static const struct provider_keys none;
 	const struct provider_keys *keys = l->given->keys ? l->given->keys : &none;
-	struct jiter it;
 	char path[48];
 
 	add_upstream(l, l->given->provider, keys->of[0], "provider.");
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	for (unsigned i = 0; i < PROVIDER_FALLBACKS_MAX && jiter_next(&it, NULL, &v); i++) {
-		snprintf(path, sizeof(path), "provider.fallbacks[%u].", i);
+	jarr_each_at(i, v, jobj_get(l->given->provider, "fallbacks")) {
+		if (i == PROVIDER_FALLBACKS_MAX)
+			break;
+		snprintf(path, sizeof(path), "provider.fallbacks[%zu].", i);
 		add_upstream(l, v.raw, keys->of[1 + i], path);
 	}
-}
-
-static void add_env(struct loading *l, struct slice env)
-{
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (jscan_value(env, &v) != JSCAN_OK || !jiter_init(&it, v))
-		return;
-	while (jiter_next(&it, &key, &v))
-		add_variable(l, "env.", key, v);
 }
 
 /* Headers or variables of a server: [{name, value}]. */
@@ -363,12 +334,7 @@ static void add_pairs(struct loading *l, const char *prefix, struct jval list, b
 
 static void add_servers(struct loading *l, struct slice servers)
 {
-	struct jiter it;
-	struct jval list, v;
-
-	if (!servers.n || jscan_value(servers, &list) != JSCAN_OK || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, servers) {
 		if (v.type != J_OBJECT)
 			continue;
 		add_address(l, jobj_get(v.raw, "url"));
@@ -392,8 +358,8 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	if (g->provider.n)
 		add_provider(&l);
 	add_servers(&l, g->servers);
-	if (g->env.n)
-		add_env(&l, g->env);
+	jobj_each(key, v, g->env)
+		add_variable(&l, "env.", key, v);
 	add_operators(&l);
 	jw_end_arr(&l.unmasked);
 	free(x->unmasked);
@@ -407,16 +373,13 @@ void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slic
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct loading l = { x, g, JW(&b) };
 	size_t all = x->n;
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, env }))
-		return;
 	/* The sandbox controls this text: the limits bound what it can add to the mask. */
-	while (x->learned < SECRETS_LEARNED_MAX && jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, env) {
 		size_t before = x->n;
 
+		if (x->learned >= SECRETS_LEARNED_MAX)
+			break;
 		if (v.type == J_STRING && v.raw.n <= SECRET_LEARNED_BYTES)
 			add_variable(&l, "env.", key, v);
 		x->learned += x->n > before ? x->n - before : 0;

@@ -102,16 +102,13 @@ void trim_put_base(struct session *s, struct buf *b, uint64_t to)
 
 void trim_load_base(struct session *s, struct slice value)
 {
-	_cleanup_(freep) char *title = NULL;
-
 	evlog_was_trimmed(&s->log.events, jobj_uint(value, "to"));
 	s->log.acked = MAX(s->log.acked, jobj_uint(value, "acked"));
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
 	PARTS_CALL(load_base, s, value);
-	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
-		xstrset(&s->title, title);
+	jstr_set(&s->title, jobj_get(value, "title"), 64 * KIB);
 	keyed_results_load(s, jobj_get(value, "keys"));
 	client_ids_load(&s->turn.ids, jobj_get(value, "ids"));
 }

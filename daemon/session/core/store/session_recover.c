@@ -34,6 +34,7 @@
 #include <sys/stat.h>
 
 #define SUFFIX ".jsonl"
+#define RECORD_TEXT_MAX (64 * KIB)
 
 /* A journal not yet read. */
 struct dormant_session {
@@ -57,21 +58,11 @@ struct journal_reading {
 
 /* --- records ------------------------------------------------------------------------------------------ */
 
-static void recover_string(struct slice object, const char *key, char **slot)
-{
-	char *text = NULL;
-
-	if (jstr_decode(jobj_get(object, key), 64 * KIB, &text) < 0)
-		return;
-	free(*slot);
-	*slot = text;
-}
-
 static void recover_head(struct journal_reading *r, const struct journal_record *rec)
 {
 	/* A journal has this record again after each change. The last one is valid. */
-	recover_string(rec->value, "cwd", &r->s->cwd);
-	recover_string(rec->value, "harness", &r->harness);
+	jstr_set(&r->s->cwd, jobj_get(rec->value, "cwd"), RECORD_TEXT_MAX);
+	jstr_set(&r->harness, jobj_get(rec->value, "harness"), RECORD_TEXT_MAX);
 	r->s->stored.uid = jobj_uint(rec->value, "uid");
 	r->s->stored.imported |= jobj_get(rec->value, "imported").type == J_OBJECT;
 	if (r->s->stored.imported)
@@ -82,7 +73,7 @@ static void recover_head(struct journal_reading *r, const struct journal_record 
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)
 {
-	recover_string(rec->value, "nativeId", &r->s->harness.native_id);
+	jstr_set(&r->s->harness.native_id, jobj_get(rec->value, "nativeId"), RECORD_TEXT_MAX);
 }
 
 static void on_totals(struct journal_reading *r, const struct journal_record *rec)
@@ -186,12 +177,14 @@ static void note_id(struct session *s, unsigned kind, struct slice update)
 
 static void note_title(struct session *s, const struct journal_record *rec, struct slice update)
 {
+	struct jval title = jobj_get(update, "title");
+
 	if (rec->kind != UPDATE_INFO)
 		return;
-	if (jobj_get(update, "title").type == J_NULL)
+	if (title.type == J_NULL)
 		xstrset(&s->title, NULL);
 	else
-		recover_string(update, "title", &s->title);
+		jstr_set(&s->title, title, RECORD_TEXT_MAX);
 }
 
 static void on_event(struct journal_reading *r, const struct journal_record *rec)
@@ -406,8 +399,8 @@ void recover_all(struct session_store *st)
 void recover_done(struct session_store *st)
 {
 	loop_timer_cancel(&st->recovery.timer);
-	while (!list_empty(&st->recovery.dormant))
-		dormant_free(list_first(&st->recovery.dormant, struct dormant_session, link));
+	list_each(d, &st->recovery.dormant, struct dormant_session, link)
+		dormant_free(d);
 }
 
 static void next(void *ctx)
@@ -444,11 +437,6 @@ struct found_journals {
 	size_t n;
 };
 
-static void found_add(struct found_journals *f, struct dormant_session *d)
-{
-	*GROW(f->d, f->n) = d;
-}
-
 static void note(struct found_journals *f, int dir, const char *name)
 {
 	size_t n = strlen(name), suffix = strlen(SUFFIX);
@@ -462,7 +450,7 @@ static void note(struct found_journals *f, int dir, const char *name)
 	list_init(&d->link);
 	d->id = xstrndup(name, n - suffix);
 	d->changed = sb.st_mtim;
-	found_add(f, d);
+	*GROW(f->d, f->n) = d;
 }
 
 /* Oldest change first: that is the order of session/list. */

@@ -111,17 +111,22 @@ void session_idle(void *ctx)
 	summary_write(s);
 }
 
+static void journal_check_forget(struct session *s)
+{
+	struct store_recovery *r = &s->store->recovery;
+
+	if (list_empty(&s->stored.check_link))
+		return;
+	/* The check that runs reads the journal of the first session of the list. */
+	if (r->unchecked.next == &s->stored.check_link)
+		r->check = evlog_check_free(r->check);
+	list_del(&s->stored.check_link);
+}
+
 void summary_done(struct session *s)
 {
 	summary_write(s);
 	journal_check_forget(s);
-}
-
-void summary_drop(struct session *s)
-{
-	_cleanup_(freep) char *path = summary_path(s);
-
-	unlink(path);
 }
 
 /* --- taking up ------------------------------------------------------------------------------------------ */
@@ -191,10 +196,12 @@ static void check_schedule(struct session_store *st)
 /* The first that waits is done: r as evlog_check_step has it. */
 static void check_settle(struct session_store *st, struct session *s, int r)
 {
+	_cleanup_(freep) char *summary = summary_path(s);
+
 	if (r < 0)
 		store_note_problem(st, "journal", s->id, strerror(-r));
 	else if (evlog_check_end(st->recovery.check, &s->log.events)) {
-		summary_drop(s);
+		unlink(summary);
 		recover_report_damage(s);
 	}
 	journal_check_forget(s);
@@ -237,18 +244,6 @@ void journal_check_later(struct session *s)
 	list_add_tail(&s->store->recovery.unchecked, &s->stored.check_link);
 	if (first)
 		check_schedule(s->store);
-}
-
-void journal_check_forget(struct session *s)
-{
-	struct store_recovery *r = &s->store->recovery;
-
-	if (list_empty(&s->stored.check_link))
-		return;
-	/* The check that runs reads the journal of the first session of the list. */
-	if (r->unchecked.next == &s->stored.check_link)
-		r->check = evlog_check_free(r->check);
-	list_del(&s->stored.check_link);
 }
 
 void journal_checks_done(struct session_store *st)

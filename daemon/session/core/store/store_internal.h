@@ -160,15 +160,12 @@ void summary_write(struct session *s);
 void session_idle(void *ctx);
 /* The same for the last time: s goes. */
 void summary_done(struct session *s);
-/* It does not hold: what it is of is damaged. */
-void summary_drop(struct session *s);
 /* Takes up s from its summary: fn gets the records. False: there is none that holds, and nothing has been done. */
 bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_record *rec),
 		  void *ctx);
 
 /* The journal of s is to be read in the background. */
 void journal_check_later(struct session *s);
-void journal_check_forget(struct session *s);
 void journal_checks_done(struct session_store *st);
 
 /* session_memory.c */

@@ -69,18 +69,13 @@ bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
 	static const char *const keys[] = { "locations", "content" };
 	struct jslot found[] = { { JSLOT("locations") }, { JSLOT("content") } };
 	struct jw w = JW(b);
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
 	if (jscan_object(call, found, ARRAY_SIZE(found)) != JSCAN_OK ||
 	    (!any_relative(found[0].v) && !any_relative(found[1].v)))
 		return false;
 	/* A call without a relative path has ended above, without a copy. */
-	if (jscan_value(call, &v) != JSCAN_OK || !jiter_init(&it, v))
-		return false;
 	jw_obj(&w, NULL);
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, call) {
 		if (jkey_is(key, keys[0]) && any_relative(v))
 			put_array(&w, keys[0], v, cwd);
 		else if (jkey_is(key, keys[1]) && any_relative(v))

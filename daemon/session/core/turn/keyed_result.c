@@ -6,8 +6,6 @@
 #include "json/jstr.h"
 #include "session/core/session_part.h"
 
-#include <stdio.h>
-
 static void result_free(struct session *s, struct keyed_result *k)
 {
 	s->turn.nkeys--;
@@ -121,20 +119,18 @@ static char *failure_of(struct slice acpd)
 void keyed_result_recall(struct session *s, struct slice params, struct slice begun)
 {
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
-	_cleanup_(freep) char *digest = NULL;
-	char *key = NULL;
+	char *key = jobj_str(params, "key", SESSION_KEY_LEN);
 	struct keyed_result *k;
 
-	if (jstr_decode(jobj_get(params, "key"), SESSION_KEY_LEN, &key) < 0)
+	if (!key)
 		return;
 	k = result_new(s, key);
 	k->turn = jobj_uint(params, "turn");
 	k->seq = jobj_uint(params, "seq");
 	/* The record of the beginning has the digest. It may be that of another turn if damage has taken the right
 	 * one. */
-	if (jobj_uint(begun, "turn") == k->turn &&
-	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
-		snprintf(k->digest, sizeof(k->digest), "%s", digest);
+	if (jobj_uint(begun, "turn") == k->turn)
+		jstr_copy(jobj_get(begun, "prompt"), k->digest, sizeof(k->digest));
 	if (jobj_get(params, "stopReason").type == J_STRING) {
 		k->result = result_of(params, acpd);
 		return;
@@ -169,33 +165,21 @@ void keyed_results_put(const struct session *s, struct jw *w, const char *name)
 	jw_end_arr(w);
 }
 
-static void keyed_result_load_raw(struct slice object, const char *name, char **ret)
-{
-	struct jval v = jobj_get(object, name);
-
-	if (v.type == J_OBJECT)
-		*ret = xstrndup(v.raw.p, v.raw.n);
-}
-
 static void keyed_result_load(struct session *s, struct slice object)
 {
-	_cleanup_(freep) char *digest = NULL;
-	char *key = NULL;
+	char *key = jobj_str(object, "key", SESSION_KEY_LEN);
 	struct keyed_result *k;
 
-	if (jstr_decode(jobj_get(object, "key"), SESSION_KEY_LEN, &key) < 0)
-		return;
-	if (keyed_result_find(s, key)) {
+	if (!key || keyed_result_find(s, key)) {
 		free(key);
 		return;
 	}
 	k = result_new(s, key);
 	k->turn = jobj_uint(object, "turn");
 	k->seq = jobj_uint(object, "seq");
-	if (jstr_decode(jobj_get(object, "prompt"), SHA256_HEX, &digest) == 0)
-		snprintf(k->digest, sizeof(k->digest), "%s", digest);
-	keyed_result_load_raw(object, "result", &k->result);
-	keyed_result_load_raw(object, "proof", &k->proof);
+	jstr_copy(jobj_get(object, "prompt"), k->digest, sizeof(k->digest));
+	jraw_set(&k->result, jobj_get(object, "result"), J_OBJECT);
+	jraw_set(&k->proof, jobj_get(object, "proof"), J_OBJECT);
 	if (!k->result)
 		turn_error_load(jobj_get(object, "error").raw, &k->error);
 }

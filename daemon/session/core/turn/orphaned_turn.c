@@ -28,12 +28,6 @@ static bool record_is_of_turn(const struct record_search *x, struct slice record
 	       jdec_int(jobj_get(record, "turn"), &turn) == 0 && (uint64_t)turn == x->t->no;
 }
 
-static void load_error(struct session_turn *t, struct slice error)
-{
-	t->end.failed = true;
-	turn_error_load(error, &t->end.error);
-}
-
 /* One that passed the daemon counts only if it succeeded; what it used counts all the same. */
 static void load_call(struct session_turn *t, struct slice line, const struct harness_usage *u)
 {
@@ -49,15 +43,14 @@ static void load_call(struct session_turn *t, struct slice line, const struct ha
 /* A record that ended the turn says how; those of its model calls, what it had used. */
 static bool record_on_line(void *ctx, uint64_t n _unused_, struct slice line)
 {
-	_cleanup_(freep) char *model = NULL, *provider = NULL;
+	_cleanup_(freep) char *model = jobj_str(line, "model", NAME_MAX_BYTES);
+	_cleanup_(freep) char *provider = jobj_str(line, "provider", NAME_MAX_BYTES);
 	struct record_search *x = ctx;
 	struct harness_usage u;
 
 	if (!record_is_of_turn(x, line))
 		return true;
 	account_load_call(line, &u);
-	jstr_decode(jobj_get(line, "model"), NAME_MAX_BYTES, &model);
-	jstr_decode(jobj_get(line, "provider"), NAME_MAX_BYTES, &provider);
 	u.model = model;
 	u.provider = provider;
 	if (jstr_is(jobj_get(line, "type"), "model_call")) {
@@ -70,8 +63,11 @@ static bool record_on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	account_usage(&x->t->account, &u);
 	x->recorded = true;
 	PARTS_CALL(turn_load, x->t, line, true);
-	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
-		load_error(x->t, jobj_get(line, "error").raw);
+	x->stop_reason = jobj_str(line, "stopReason", 64);
+	if (!x->stop_reason) {
+		x->t->end.failed = true;
+		turn_error_load(jobj_get(line, "error").raw, &x->t->end.error);
+	}
 	return false;
 }
 
@@ -79,7 +75,6 @@ static bool record_on_line(void *ctx, uint64_t n _unused_, struct slice line)
  * attempt and never began has those of the attempt before. */
 static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
 {
-	_cleanup_(freep) char *digest = NULL, *version = NULL;
 	uint64_t turn = jobj_uint(begun, "turn");
 	int64_t n;
 
@@ -89,11 +84,9 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
 		*since = (uint64_t)n;
 	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
-	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
-		snprintf(t->digest, sizeof(t->digest), "%s", digest);
+	jstr_copy(jobj_get(begun, "prompt"), t->digest, sizeof(t->digest));
 	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
-	if (jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &version) == 0)
-		xstrset(&t->session->harness.version, version);
+	jstr_set(&t->session->harness.version, jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES);
 	trace_context_read(&t->trace, begun);
 }
 

@@ -138,21 +138,21 @@ static int check_block(struct jval v, const struct harness_caps *caps, const cha
 
 int prompt_content_check(struct slice content, const struct harness_caps *caps, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	char path[32];
-	size_t n = 0;
-	int r = 0;
+	bool any = false;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, content });
-	for (; r == 0 && jiter_next(&it, NULL, &v); n++) {
-		snprintf(path, sizeof(path), "prompt[%zu]", n);
+	jarr_each_at(i, v, content) {
+		char path[32];
+		int r;
+
+		any = true;
+		snprintf(path, sizeof(path), "prompt[%zu]", i);
 		r = check_block(v, caps, path, e);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && n == 0)
-		r = err_field(e, "prompt", "PROMPT_EMPTY",
-			      "prompt must hold at least one content block");
-	return r;
+	return any ? 0 :
+		     err_field(e, "prompt", "PROMPT_EMPTY",
+			       "prompt must hold at least one content block");
 }
 
 /* --- as the harness takes it ------------------------------------------------------------------------------------ */
@@ -175,16 +175,13 @@ static bool put_block(struct jw *w, struct jval v)
 struct slice prompt_content_for(struct slice content, const struct harness_caps *caps,
 				struct buf *buf)
 {
-	struct jval array = { J_ARRAY, content };
 	struct jw w = JW(buf);
 	bool differs = false;
-	struct jiter it;
-	struct jval v;
 
-	if (!caps->images_alone || !jiter_init(&it, array))
+	if (!caps->images_alone)
 		return content;
 	jw_arr(&w, NULL);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, content)
 		differs |= put_block(&w, v);
 	jw_end_arr(&w);
 	/* If the copy failed, the original is sent: it has passed the check. */
