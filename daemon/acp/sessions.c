@@ -5,7 +5,6 @@
  */
 #include "acp/params.h"
 
-#include "base/clock.h"
 #include "base/format/digits.h"
 #include "base/limits.h"
 
@@ -207,8 +206,6 @@ struct session_listing {
 static bool list_session(void *ctx, struct session *s, uint64_t number)
 {
 	struct session_listing *l = ctx;
-	struct session_info info;
-	char when[CLOCK_ISO_SIZE];
 
 	if ((l->cwd && strcmp(l->cwd, session_cwd(s)) != 0) || !grant_sees(l->grant, session_id(s)))
 		return true;
@@ -217,21 +214,7 @@ static bool list_session(void *ctx, struct session *s, uint64_t number)
 		l->more = true;
 		return false;
 	}
-	session_describe(s, &info);
-	jw_obj(l->w, NULL);
-	jw_str(l->w, "sessionId", info.id);
-	jw_str(l->w, "cwd", info.cwd);
-	jw_str(l->w, "title", info.title);
-	jw_str(l->w, "updatedAt", clock_iso(info.updated_ms, when));
-	jw_obj(l->w, "_meta");
-	jw_obj(l->w, "acpd");
-	jw_str(l->w, "harness", info.harness);
-	jw_str(l->w, "state", info.state);
-	jw_uint(l->w, "seq", info.last_seq);
-	session_put_damage(l->w, s);
-	jw_end_obj(l->w);
-	jw_end_obj(l->w);
-	jw_end_obj(l->w);
+	session_put_listed(l->w, s);
 	l->n++;
 	l->last = number;
 	return true;

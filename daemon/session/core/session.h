@@ -110,10 +110,11 @@ unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */
 uint64_t store_last_number(const struct session_store *st);
 struct ledger *store_ledger(const struct session_store *st);
-/* Damage on disk: problems.h. */
+/* Damage on disk (problems.c). what: "ledger", "journal", "archive", ...; name: which one, or NULL. */
 struct jw;
 void store_note_problem(struct session_store *st, const char *what, const char *name,
 			const char *text);
+/* Array of {what, name?, text}; empty: nothing is wrong. */
 void store_put_problems(const struct session_store *st, struct jw *w, const char *key);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct session_store *st);
@@ -184,14 +185,6 @@ struct store_life {
 void store_destroy_sockets(const struct session_store *st);
 void store_life(const struct session_store *st, struct store_life *ret);
 
-struct session_info {
-	const char *id, *cwd, *title, *harness, *state;
-	uint64_t updated_ms; /* unix */
-	uint64_t last_seq, turns;
-	size_t watchers, queued;
-	pid_t pid;
-};
-
 struct jw;
 /* Member "provider": how the model calls of its harness are made; nothing for a session without a provider. */
 void session_put_provider(struct jw *w, const struct session *s);
@@ -204,7 +197,8 @@ void session_put_network(struct jw *w, const struct session *s);
 void session_rules_put(const struct session *s, struct jw *w);
 /* id: "session.rules[3]". RULE_UNKNOWN: the session has none of that name. */
 int session_rules_forget(struct session *s, const char *id, struct err *e);
-void session_describe(const struct session *s, struct session_info *ret);
+/* Element of the answer to session/list: a SessionInfo of ACP. */
+void session_put_listed(struct jw *w, const struct session *s);
 /* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
  * nothing if the journal is whole. */
 void session_put_damage(struct jw *w, const struct session *s);

@@ -18,25 +18,6 @@ static const char *state_word(const struct session *s)
 	return s->turn.current || s->turn.ending ? "busy" : states[s->state];
 }
 
-void session_describe(const struct session *s, struct session_info *ret)
-{
-	size_t watchers = 0;
-
-	list_each(w, (struct list *)&s->watchers, struct watcher, link)
-		watchers++;
-	*ret = (struct session_info){ .id = s->id,
-				      .cwd = s->cwd,
-				      .title = s->title,
-				      .harness = s->def->id,
-				      .state = state_word(s),
-				      .updated_ms = s->updated_ms,
-				      .last_seq = s->log.events.last,
-				      .turns = s->turn.count,
-				      .watchers = watchers,
-				      .queued = s->turn.queued,
-				      .pid = s->harness.proc ? proc_pid(s->harness.proc) : 0 };
-}
-
 bool session_has_head(const struct session *s)
 {
 	return !s->stored.headless;
@@ -69,32 +50,53 @@ static void session_put_use(struct jw *w, const struct session *s)
 	PARTS_CALL(put_use, w, s);
 }
 
-void session_put_status(struct jw *w, const char *key, const struct session *s)
+void session_put_listed(struct jw *w, const struct session *s)
 {
-	struct session_info info;
-	struct store_work work = { 0 };
 	char when[CLOCK_ISO_SIZE];
 
-	session_describe(s, &info);
+	jw_obj(w, NULL);
+	jw_str(w, "sessionId", s->id);
+	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "title", s->title);
+	jw_str(w, "updatedAt", clock_iso(s->updated_ms, when));
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_str(w, "harness", s->def->id);
+	jw_str(w, "state", state_word(s));
+	jw_uint(w, "seq", s->log.events.last);
+	session_put_damage(w, s);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+void session_put_status(struct jw *w, const char *key, const struct session *s)
+{
+	struct store_work work = { 0 };
+	unsigned watchers = 0;
+	char when[CLOCK_ISO_SIZE];
+
+	list_each(x, (struct list *)&s->watchers, struct watcher, link)
+		watchers++;
 	jw_obj(w, key);
-	jw_str(w, "sessionId", info.id);
-	jw_str(w, "harness", info.harness);
-	jw_str(w, "state", info.state);
-	jw_str(w, "cwd", info.cwd);
-	jw_str(w, "title", info.title);
-	jw_uint(w, "seq", info.last_seq);
+	jw_str(w, "sessionId", s->id);
+	jw_str(w, "harness", s->def->id);
+	jw_str(w, "state", state_word(s));
+	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "title", s->title);
+	jw_uint(w, "seq", s->log.events.last);
 	if (session_acked(s))
 		jw_uint(w, "acked", session_acked(s));
 	jw_uint(w, "turn", session_running(s));
-	jw_uint(w, "turns", info.turns);
-	jw_uint(w, "queued", info.queued);
+	jw_uint(w, "turns", s->turn.count);
+	jw_uint(w, "queued", s->turn.queued);
 	/* The parts know the open questions: put_work counts them. */
 	PARTS_CALL(put_work, s, &work);
 	if (work.questions)
 		jw_uint(w, "questions", work.questions);
-	jw_uint(w, "watchers", info.watchers);
-	if (info.pid)
-		jw_int(w, "pid", info.pid);
+	jw_uint(w, "watchers", watchers);
+	if (s->harness.proc && proc_pid(s->harness.proc))
+		jw_int(w, "pid", proc_pid(s->harness.proc));
 	if (harness_opening(s))
 		jw_uint(w, "startingMs", clock_mono_ms() - s->harness.starting_mono);
 	if (session_awaits_harness(s))
@@ -104,7 +106,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	session_put_use(w, s);
 	session_put_damage(w, s);
 	PARTS_CALL(put_status, w, s);
-	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_str(w, "updatedAt", clock_iso(s->updated_ms, when));
 	jw_end_obj(w);
 }
 

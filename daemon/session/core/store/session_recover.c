@@ -263,7 +263,7 @@ void recover_report_damage(struct session *s)
 	snprintf(text, sizeof(text), "damaged: %llu events are missing, %zu lines cannot be read%s",
 		 (unsigned long long)evlog_missing(&s->log.events), s->log.events.bad_lines,
 		 s->stored.headless ? ", nor what the session was made with" : "");
-	problems_add(&s->store->problems, "journal", s->id, text);
+	store_note_problem(s->store, "journal", s->id, text);
 	event_broken(s, text, "JOURNAL_DAMAGED", text); /* the same, as long as it is damaged so */
 }
 

@@ -68,12 +68,7 @@ static void on_ledger_problem(void *ctx, const char *text)
 {
 	struct session_store *st = ctx;
 
-	problems_add(&st->problems, "ledger", "usage.jsonl", text);
-}
-
-void store_put_problems(const struct session_store *st, struct jw *w, const char *key)
-{
-	problems_put(&st->problems, w, key);
+	store_note_problem(st, "ledger", "usage.jsonl", text);
 }
 
 static int open_ledger(struct session_store *st, struct err *e)
@@ -94,7 +89,7 @@ static void on_archive_problem(void *ctx, const char *name, const char *text)
 {
 	struct session_store *st = ctx;
 
-	problems_add(&st->problems, "archive", name, text);
+	store_note_problem(st, "archive", name, text);
 }
 
 void store_background_idle(void *ctx)
@@ -210,7 +205,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	list_init(&st->recovery.dormant);
 	list_init(&st->recovery.unchecked);
 	activity_init(&st->activity);
-	problems_init(&st->problems);
+	list_init(&st->problems);
 	/* store_free accepts a store that is opened in part. */
 	if (store_make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    PARTS_FIRST(store_open, st, cfg, e) < 0 || open_ledger(st, e) < 0)
@@ -250,7 +245,7 @@ struct session_store *store_free(struct session_store *st)
 	free_each(st->workspaces.state_dir, st->workspaces.root, st->workspaces.builtin_dir);
 	buf_done(&st->scratch);
 	free_each(st->state_dir, st->incarnation);
-	problems_done(&st->problems);
+	problems_done(st);
 	agent_user_done(&st->user);
 	free_each(st->pass_env, st);
 	return NULL;
@@ -395,12 +390,6 @@ void store_each(struct session_store *st, uint64_t after,
 		if (s->number > after && s->state != SESSION_OPENING && !s->stored.remove)
 			if (!fn(ctx, s, s->number))
 				return;
-}
-
-void store_note_problem(struct session_store *st, const char *what, const char *name,
-			const char *text)
-{
-	problems_add(&st->problems, what, name, text);
 }
 
 void store_drain(struct session_store *st)

@@ -4,7 +4,7 @@
  *
  * This folder owns struct session_store, and of each session struct session_stored, which stands in struct session as
  * `stored`. There is one store, made and freed by cmd_serve; sessions are freed by it, from deferred tasks. What
- * is found damaged is noted (problems.h) and stops nothing.
+ * is found damaged is noted (problems.c) and stops nothing.
  */
 #pragma once
 
@@ -13,7 +13,6 @@
 #include "session/core/harness/harness_internal.h"
 #include "session/core/session.h"
 #include "session/core/activity.h"
-#include "session/core/store/problems.h"
 #include "session/core/removal.h"
 #include "proc/users/agent_user.h"
 #include "proc/users/uid_range.h"
@@ -71,7 +70,8 @@ struct session_store {
 	struct removal_queue *removal;
 	struct fetcher *fetcher;
 	struct outbox *outbox;
-	struct problems problems;
+	struct list problems; /* problems.c */
+	size_t nproblems;     /* found, also those beyond the list */
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */
 	struct harness_pool pool;
@@ -105,6 +105,9 @@ struct session_stored {
 void store_check_stopped(struct session_store *st);
 /* ctx: the store. A job in the background has ended. */
 void store_background_idle(void *ctx);
+
+/* problems.c */
+void problems_done(struct session_store *st);
 
 /* session_journal.c */
 /* Opens the journal of a new session (or none) and writes its head record. NO_SPACE, STATE_NOT_WRITABLE. */

@@ -346,37 +346,36 @@ void turn_fail(struct session *s, const char *cls, bool retryable, const char *f
 	turn_finish(s, &end);
 }
 
-void turn_fail_because(struct session *s, const struct err *e)
+void turn_fail_as(struct session *s, const struct turn_error *error, const char *text)
 {
-	struct harness_turn_end end = {
-		.failed = true,
-		.error = { .cls = "resource", .reason = e->reason, .retryable = true }
-	};
+	struct harness_turn_end end = { .failed = true, .error = *error };
 
-	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	snprintf(end.error.message, sizeof(end.error.message), "%s", text);
 	turn_finish(s, &end);
 }
 
-/* Its harness was stopped in order: nothing of it goes on, and whoever sent the prompt may send it again. */
-static void fail_stopped(struct session *s, const char *why)
+void turn_fail_because(struct session *s, const struct err *e)
 {
-	struct harness_turn_end end = {
-		.failed = true, .error = { .cls = "shutdown", .retryable = true, .same_key = true }
-	};
-
-	snprintf(end.error.message, sizeof(end.error.message), "%s", why);
-	turn_finish(s, &end);
+	turn_fail_as(
+		s,
+		&(struct turn_error){ .cls = "resource", .reason = e->reason, .retryable = true },
+		e->msg);
 }
 
 void turns_end_open(struct session *s, const char *why)
 {
+	/* Its harness was stopped in order: nothing of it goes on, and whoever sent the prompt may send it again. */
+	static const struct turn_error stopped = { .cls = "shutdown",
+						   .retryable = true,
+						   .same_key = true };
+
 	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (t->state == TURN_ENDING)
 			continue;
 		/* turn_finish ends the current turn only. A queued one becomes current for its end. */
 		s->turn.current = t;
 		PARTS_CALL(turn_abandon, t);
-		fail_stopped(s, why);
+		turn_fail_as(s, &stopped, why);
 	}
 }
 

@@ -208,6 +208,8 @@ void turn_close(struct session *s, struct session_turn *t);
 void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same with other members of the error; its message is text. */
+void turn_fail_as(struct session *s, const struct turn_error *error, const char *text);
 /* The current one, which never began: e says why, with its reason. */
 void turn_fail_because(struct session *s, const struct err *e);
 /* One that waits. */

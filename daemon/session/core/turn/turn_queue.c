@@ -13,7 +13,6 @@
 #include "session/core/session_part.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 void turn_free(struct session_turn *t)
 {
@@ -233,15 +232,12 @@ static void note_begin(struct session *s, const struct session_turn *t)
 static void fail_prompt(struct session *s, const struct err *e)
 {
 	bool content = e->rpc == RPC_INVALID_PARAMS;
-	struct harness_turn_end end = {
-		.failed = true,
-		.error = { .cls = content ? "harness_error" : "harness_exit",
-			   .reason = content ? e->reason : NULL,
-			   .retryable = !content },
-	};
 
-	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
-	turn_finish(s, &end);
+	turn_fail_as(s,
+		     &(struct turn_error){ .cls = content ? "harness_error" : "harness_exit",
+					   .reason = content ? e->reason : NULL,
+					   .retryable = !content },
+		     e->msg);
 }
 
 /* As the client gave it, unless a part adds to it. */
