@@ -6,7 +6,7 @@
  * of the text. Values of an earlier load stay, marked `old`: they can still occur in output. Each
  * change builds a new mask, because threads can search with the old one.
  */
-#include "session/core/redact/secret_list.h"
+#include "session/core/redact/secrets.h"
 
 #include "base/limits.h"
 #include "base/os/locked.h"
@@ -26,6 +26,61 @@ struct loading {
 	const struct secrets_given *given;
 	struct jw unmasked;
 };
+
+/* --- the list: oldest first; what is forgotten is wiped -------------------------------------------------- */
+
+static void secret_forget(struct secrets *x, size_t i)
+{
+	struct secret *gone = &x->list[i];
+
+	x->bytes -= gone->n;
+	/* A locked value belongs to its locked_text, which is wiped with its last reference. */
+	if (!gone->locked) {
+		secret_wipe(gone->value, gone->n);
+		free(gone->value);
+	}
+	locked_text_unref(gone->locked);
+	memmove(&x->list[i], &x->list[i + 1], (x->n - i - 1) * sizeof(*x->list));
+	x->n--;
+}
+
+/* Not again: one that is there moves to the end, as the oldest are first. */
+static void forget_same(struct secrets *x, struct slice v)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (slice_eq((struct slice){ x->list[i].value, x->list[i].n }, v)) {
+			secret_forget(x, i);
+			return;
+		}
+}
+
+/* locked: the text whose value is v, of which the list is one owner more, without a copy; NULL: v is copied. */
+static void secret_keep(struct secrets *x, struct slice v, struct locked_text *locked, bool old)
+{
+	forget_same(x, v);
+	*GROW(x->list, x->n) = (struct secret){ locked ? (char *)v.p : xstrndup(v.p, v.n), v.n,
+						locked_text_ref(locked), old };
+	x->bytes += v.n;
+}
+
+/* Room for n bytes: of those that are in force no more the oldest go. */
+static void secrets_make_room(struct secrets *x, size_t n)
+{
+	/* Only values of earlier loads are evicted, the oldest first. Current ones are refused instead. */
+	while (x->n && x->list[0].old && (x->n >= SECRETS_MAX || x->bytes + n > SECRETS_BYTES_MAX))
+		secret_forget(x, 0);
+}
+
+/* The mask of what is in the list now: nothing is hidden by a change of the list before. */
+static void secrets_rebuild(struct secrets *x)
+{
+	/* A new mask, not a changed one: a thread may search with a reference to the old one. */
+	x->mask = mask_free(x->mask);
+	if (x->n)
+		x->mask = mask_new();
+	for (size_t i = 0; i < x->n; i++)
+		mask_add(x->mask, (struct slice){ x->list[i].value, x->list[i].n });
+}
 
 /* --- what is no secret --------------------------------------------------------------------------------- */
 
@@ -99,9 +154,9 @@ static const char *refusal(const struct loading *l, struct slice v)
 static void add_quietly(struct loading *l, struct slice v)
 {
 	/* Not reported if refused: the client has not marked this part of a value as a secret. */
-	secret_list_make_room(l->x, v.n);
+	secrets_make_room(l->x, v.n);
 	if (!refusal(l, v))
-		secret_list_keep(l->x, v, false);
+		secret_keep(l->x, v, NULL, false);
 }
 
 static struct slice trimmed(struct slice v)
@@ -142,10 +197,10 @@ static void add(struct loading *l, const char *prefix, struct slice name, struct
 	_cleanup_(buf_done) struct buf path = { 0 };
 	const char *why;
 
-	secret_list_make_room(l->x, v.n);
+	secrets_make_room(l->x, v.n);
 	why = refusal(l, v);
 	if (!why) {
-		secret_list_keep(l->x, v, false);
+		secret_keep(l->x, v, NULL, false);
 		add_lines(l, v);
 		return;
 	}
@@ -173,13 +228,13 @@ static void add_locked(struct loading *l, struct locked_text *t, const char *nam
 	struct slice v = locked_text_slice(t);
 	const char *why;
 
-	secret_list_make_room(l->x, v.n);
+	secrets_make_room(l->x, v.n);
 	why = v.n ? refusal(l, v) : NULL;
 	if (why) {
 		note_unmasked(l, slice_of(name), why);
 	} else if (v.n) {
 		/* By reference: the key stays in locked memory, and has no second copy in the list. */
-		secret_list_keep_locked(l->x, t, false);
+		secret_keep(l->x, v, t, false);
 		add_lines(l, v);
 	}
 }
@@ -365,7 +420,7 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	free(x->unmasked);
 	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);
 	/* Once, at the end: each rebuild makes all patterns again. */
-	secret_list_rebuild(x);
+	secrets_rebuild(x);
 }
 
 void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env)
@@ -385,7 +440,7 @@ void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slic
 		x->learned += x->n > before ? x->n - before : 0;
 	}
 	if (x->n != all)
-		secret_list_rebuild(x);
+		secrets_rebuild(x);
 }
 
 void secrets_inherit(struct secrets *x, const struct secrets *from)
@@ -393,15 +448,16 @@ void secrets_inherit(struct secrets *x, const struct secrets *from)
 	for (size_t i = 0; i < from->n; i++)
 		/* The history of the original is copied with the fork, and later output may repeat it. */
 		if (x->n < SECRETS_MAX && x->bytes + from->list[i].n <= SECRETS_BYTES_MAX)
-			secret_list_keep_again(x, &from->list[i]);
-	secret_list_rebuild(x);
+			secret_keep(x, (struct slice){ from->list[i].value, from->list[i].n },
+				    from->list[i].locked, true);
+	secrets_rebuild(x);
 }
 
 void secrets_done(struct secrets *x)
 {
-	/* From the end: secret_list_forget moves what is behind an entry. */
+	/* From the end: secret_forget moves what is behind an entry. */
 	while (x->n)
-		secret_list_forget(x, x->n - 1);
+		secret_forget(x, x->n - 1);
 	free_each(x->list, x->unmasked);
 	mask_free(x->mask);
 	*x = (struct secrets){ 0 };
