@@ -1,6 +1,6 @@
 #!/bin/sh
 # parts.sh [TREE] - a session is a core and parts (daemon/README.md). The core includes no header of a part. A part includes the
-# headers of the parts that it needs, by the table below, and the needs have no cycle, but for the pairs that are named as such.
+# headers of the parts that it needs, by the table below, and the needs have no cycle.
 . "$(dirname "$0")/files.sh"
 
 # A part, and the parts that it needs.
@@ -12,35 +12,31 @@ check       budget trace workspace
 confinement mcp
 draft       check confinement workspace
 mcp
-model       budget bundle network usage
+model       budget usage
 network     approval confinement model users
 programs
-rules       approval mcp
+rules       mcp
 secrets
 trace
 usage       trace
 users
 workspace   confinement trace
 '
-# Needs that close a cycle, to be taken away one by one: each goes with its word in the table above. A new one is refused.
-cyclic='
-rules>approval model>bundle model>network network>approval
-'
 # Types of parameters, of which the core keeps what a client gave.
 parameters='session/parts/(approval/approval_terms|draft/draft_terms)[.]h'
 
-export needs cyclic parameters
+export needs parameters
 lint_c_files | grep '^daemon/session/' | awk '
 function bad(text) { printf "%s:%d: %s\n", file, line, text; failed = 1 }
 function part_of(path,  p) { split(path, p, "/"); return p[1] == "session" && p[2] == "parts" && p[4] != "" ? p[3] : "" }
-# Whether "to" is reached from "from" by needs that are not marked as cyclic.
+# Whether "to" is reached from "from" by needs.
 function reaches(from, to, depth,  p) {
 	if (from == to)
 		return 1
 	if (depth > 40)
 		return 0
 	for (p in known)
-		if ((from, p) in need && !((from, p) in marked) && reaches(p, to, depth + 1))
+		if ((from, p) in need && reaches(p, to, depth + 1))
 			return 1
 	return 0
 }
@@ -53,21 +49,11 @@ BEGIN {
 		for (j = 2; j <= k; j++)
 			need[f[1], f[j]]
 	}
-	n = split(ENVIRON["cyclic"], pair, " ")
-	for (i = 1; i <= n; i++) {
-		split(pair[i], f, ">")
-		marked[f[1], f[2]]
-	}
 	file = "tests/lint/parts.sh"
 	for (from in known)
 		for (to in known)
-			if ((from, to) in need && !((from, to) in marked) && reaches(to, from, 0))
+			if ((from, to) in need && reaches(to, from, 0))
 				bad("the needs of the parts have a cycle through " from " and " to)
-	for (m in marked) {
-		split(m, f, SUBSEP)
-		if (!((f[1], f[2]) in need))
-			bad("the pair " f[1] ">" f[2] " is no need: take it out")
-	}
 }
 {
 	file = $0

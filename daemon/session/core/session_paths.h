@@ -31,6 +31,8 @@ int paths_make_dir(struct session *s, const char *relative, struct err *e);
 void paths_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int paths_give_home(struct session *s, struct err *e);
+/* <state>/runs/<id>/<name>: what a session stores next to its journal. name NULL: the directory. */
+char *paths_run(const struct session_store *st, const char *id, const char *name);
 /* <state>/sessions/<id>.jsonl */
 char *paths_journal_path(const struct session_store *st, const char *id);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */

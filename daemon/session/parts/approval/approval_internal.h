@@ -3,7 +3,7 @@
  * network ask. Each is answered once.
  *
  * question.c is the life of a question, question_driver.c sends it to the driver, question_answer.c says which answers are
- * valid (pure), question_recall.c remembers answers, approvals.c is for other clients than the driver. Everything runs on
+ * valid (pure), question_rules.c applies the session's rules, question_recall.c remembers answers, approvals.c is for other clients than the driver. Everything runs on
  * the loop.
  */
 #pragma once
@@ -125,6 +125,13 @@ struct slice option_named(const struct session_question *a, const char *id);
 void answer_put_option(struct slice id, struct buf *b);
 /* What it comes to, in a word: the kind of the chosen option, else the answer's own. Caller frees; may be NULL. */
 char *answer_word(const struct session_question *a, struct slice answer);
+
+/* --- question_rules.c ---------------------------------------------------------------------------------------------- */
+
+/* True: a rule, or for want of one the session's approval, has answered it, and a is gone. */
+bool question_apply_rules(struct session_question *a, const struct harness_ask *in);
+/* The answer that the harness gets for what a human has chosen; it may borrow from b. */
+struct slice question_narrow_answer(struct session_question *a, struct slice answer, struct buf *b);
 
 /* --- question_driver.c ------------------------------------------------------------------------------------------ */
 

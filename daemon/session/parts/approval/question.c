@@ -168,7 +168,7 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 		question_note_answer(a, answer, by, detail);
 	/* The event has what the client chose; the harness may get less, where the daemon keeps a rule itself. */
 	if (by == BY_CLIENT || by == BY_HUMAN)
-		answer = rules_take_answer(a, answer, &told);
+		answer = question_narrow_answer(a, answer, &told);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);
 	activity_note(s);
@@ -342,7 +342,7 @@ void question_ask(struct session *s, const struct harness_ask *in)
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "malformed");
 		return;
 	}
-	if (question_announce(a) && question_affords(a) && !rules_take_question(a, in))
+	if (question_announce(a) && question_affords(a) && !question_apply_rules(a, in))
 		question_wait(a);
 }
 

@@ -16,6 +16,7 @@
 #include "session/parts/bundle/bundle_internal.h"
 #include "session/core/log/journal_record.h"
 #include "session/core/log/transcript.h"
+#include "session/core/session_paths.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/model/session_model_internal.h"
@@ -175,7 +176,7 @@ static int link_kept(struct bundle_cut *c)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-		_cleanup_(freep) char *from = run_path(c->store, c->id, names[i]),
+		_cleanup_(freep) char *from = paths_run(c->store, c->id, names[i]),
 				      *to = file_join(c->dir, names[i]);
 
 		r = link_file(from, to);
@@ -187,7 +188,7 @@ static int link_kept(struct bundle_cut *c)
 /* The size is read now: calls that are recorded during the copy belong to a later moment. */
 static int open_calls(struct bundle_cut *c)
 {
-	_cleanup_(freep) char *from = run_path(c->store, c->id, "model/calls.ndjson");
+	_cleanup_(freep) char *from = paths_run(c->store, c->id, "model/calls.ndjson");
 	struct stat sb;
 
 	c->calls.from = open(from, O_RDONLY | O_CLOEXEC);

@@ -230,7 +230,7 @@ static void drop_copies(const struct bundle_import *k)
 /* The journal is last: without it there is no session, and at the next start nothing of it is used. */
 static int import_publish(struct bundle_import *k)
 {
-	_cleanup_(freep) char *run = run_path(k->store, k->id, NULL),
+	_cleanup_(freep) char *run = paths_run(k->store, k->id, NULL),
 			      *runs = file_join(k->store->state_dir, "runs"),
 			      *in = file_join(k->room, "in"),
 			      *artifacts = import_path(k, "artifacts"),

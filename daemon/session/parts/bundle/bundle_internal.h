@@ -28,5 +28,3 @@ int bundle_room_new(struct session_store *st, char **ret, struct err *e);
 void bundle_room_drop(struct session_store *st, const char *dir);
 /* "NO_SPACE" or "STATE_NOT_WRITABLE", with e filled. */
 int bundle_room_failed(int r, struct err *e);
-/* <state>/runs/<id>/<name>; the caller frees. name NULL: the directory. */
-char *run_path(const struct session_store *st, const char *id, const char *name);

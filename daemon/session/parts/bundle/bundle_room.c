@@ -75,14 +75,6 @@ static void bundle_room_begin(struct session_store *st)
 		log_warn("session", "the files of bundles cannot be removed", "path", all);
 }
 
-/* runs/ outlives bundles/: it has what a session stores next to its journal. */
-char *run_path(const struct session_store *st, const char *id, const char *name)
-{
-	_cleanup_(freep) char *all = file_join(st->state_dir, "runs"), *dir = file_join(all, id);
-
-	return name ? file_join(dir, name) : TAKE_PTR(dir);
-}
-
 const struct session_part bundle_part = {
 	.name = "bundle",
 	.store_size = sizeof(struct store_bundles),

@@ -17,7 +17,7 @@
 #include "base/format/utf8.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
-#include "session/parts/bundle/bundle_internal.h"
+#include "session/core/session_paths.h"
 #include "session/parts/model/session_model_internal.h"
 #include "session/core/redact/redact_internal.h"
 
@@ -132,7 +132,7 @@ static int recording_cut_partial_line(struct recording *r)
 
 static int open_file(struct session *s, struct recording *r)
 {
-	_cleanup_(freep) char *dir = run_path(s->store, s->id, "model"),
+	_cleanup_(freep) char *dir = paths_run(s->store, s->id, "model"),
 			      *path = file_join(dir, "calls.ndjson");
 	int made = file_mkdirs(dir, 0700);
 

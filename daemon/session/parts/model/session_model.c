@@ -10,7 +10,7 @@
 
 #include "fetcher/fetcher.h"
 #include "session/parts/model/session_model_internal.h"
-#include "session/parts/network/session_network.h"
+#include "proc/netns.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -33,12 +33,14 @@ int session_model_check_way(const struct session *s, const struct harness_provid
 /* Inside the network namespace of the session, if it has one. */
 static int find_reach(const struct session *s, struct model_reach *ret, struct err *e)
 {
+	struct netns *netns = session_bounds(s).netns;
+
 	*ret = (struct model_reach){ .socket = -1,
 				     .one_user = s->user.switched,
 				     .uid = s->user.uid };
-	if (!network_of(s)->netns)
+	if (!netns)
 		return 0;
-	ret->socket = netns_socket(network_of(s)->netns, AF_INET, SOCK_STREAM);
+	ret->socket = netns_socket(netns, AF_INET, SOCK_STREAM);
 	return ret->socket >= 0 ?
 		       0 :
 		       err_set(e, ret->socket, RPC_INTERNAL_ERROR, "MODEL_LISTENER_FAILED",

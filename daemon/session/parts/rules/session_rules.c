@@ -1,11 +1,8 @@
 /*
- * session_rules.c - applies a session's rules to a question before any client sees it, and to the
- * answer after.
+ * session_rules.c - judges what a harness asks by the rules of its session, and keeps the session's own rules.
  *
- * A denial answers the question at once. A permission does so only if the harness offers
- * "allow_once". An "always" option would store the decision in the harness, where no client can
- * revoke it. So an "always" answer of a user becomes a rule of the session, and the harness
- * receives "once". The policy is parsed again for each question, as it can change.
+ * The policy is parsed again for each question, as it can change. The part approval acts on the verdict
+ * (approval/question_rules.c).
  */
 #include "session/core/session_internal.h"
 
@@ -13,7 +10,7 @@
 #include "base/log.h"
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
-#include "session/parts/approval/approval_internal.h"
+#include "session/parts/rules/session_rules.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
@@ -56,7 +53,7 @@ struct mcp_policy *session_rules_mcp(const struct session *s)
 }
 
 /* enum harness_rules, for the harness. */
-static unsigned session_rules_need(const struct session *s)
+unsigned session_rules_need(const struct session *s)
 {
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 
@@ -114,8 +111,8 @@ static struct rule_call call_before(const struct session *s, struct slice params
 	return before;
 }
 
-static void question_judge(const struct session *s, const struct harness_ask *in,
-			   struct rule_verdict *ret)
+void rules_judge_ask(const struct session *s, const struct harness_ask *in,
+		     struct rule_verdict *ret)
 {
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 	_cleanup_(mcp_policy_freep) struct mcp_policy *mcp = session_rules_mcp(s);
@@ -135,91 +132,25 @@ static void question_judge(const struct session *s, const struct harness_ask *in
 	rule_request_done(&r);
 }
 
-/* As clients know it: secrets are hidden in what they were shown. */
-static void question_seed(struct session_question *a, const struct harness_ask *in,
-			  const struct rule_verdict *v)
+void rules_make_seed(const struct session *s, const struct harness_ask *in, struct slice params,
+		     const struct rule_verdict *v, struct rule_seed *ret)
 {
-	struct rule_call before = call_before(a->session, in->params);
+	struct rule_call before = call_before(s, in->params);
 	JW_BUF(w, b);
 	struct rule_request r;
 
-	rule_request_read(slice_of(a->params), &before, slice_of(mcp_of(a->session)->given), &r);
+	rule_request_read(params, &before, slice_of(mcp_of(s)->given), &r);
 	jw_obj(&w, NULL);
 	rule_request_put(&r, &w);
 	jw_end_obj(&w);
 	rule_request_done(&r);
 	if (b.failed)
 		return;
-	snprintf(a->seed.digest, sizeof(a->seed.digest), "%s", v->digest);
-	a->seed.shown = xstrndup(b.data, b.len);
+	snprintf(ret->digest, sizeof(ret->digest), "%s", v->digest);
+	ret->shown = xstrndup(b.data, b.len);
 }
 
-static bool is_always(struct jval option)
-{
-	struct jval kind = jobj_get(option.raw, "kind");
-
-	return jstr_is(kind, "allow_always") || jstr_is(kind, "reject_always");
-}
-
-/* Where rules hold, an answer "from now on" that is not ours to keep would go past them: it is not offered, unless nothing
- * else is. */
-static void offer_once(struct session_question *a)
-{
-	JW_BUF(w, b);
-	struct slice params = slice_of(a->params);
-	size_t left = 0;
-
-	if (!question_has_option(a, "allow_once"))
-		return;
-	jw_obj(&w, NULL);
-	jw_members(&w, params, "options");
-	jw_arr(&w, "options");
-	jarr_each(v, jobj_get(params, "options")) {
-		if (v.type == J_OBJECT && is_always(v))
-			continue;
-		jw_raw(&w, NULL, v.raw);
-		left++;
-	}
-	jw_end_arr(&w);
-	jw_end_obj(&w);
-	if (!left || b.failed)
-		return;
-	free(a->params);
-	a->params = xstrndup(b.data, b.len);
-}
-
-static bool allow(struct session_question *a, enum answered_by by, const char *detail)
-{
-	if (!question_has_option(a, "allow_once"))
-		return false; /* what allows for good would be out of our hands */
-	question_settle_as(a, ANSWER_ALLOW, by, detail);
-	return true;
-}
-
-/* The order: a denial, a permission, the session's approval, and then a human. */
-bool rules_take_question(struct session_question *a, const struct harness_ask *in)
-{
-	struct rule_verdict v;
-
-	if (a->elicitation)
-		return false;
-	question_judge(a->session, in, &v);
-	if (v.word == RULE_DENY) {
-		question_settle_as(a, ANSWER_REJECT, BY_RULE, v.rule);
-		return true;
-	}
-	if (v.word == RULE_ALLOW && allow(a, BY_RULE, v.rule))
-		return true;
-	if (v.word == RULE_NONE && in->approved && allow(a, BY_DEFAULT, "approval"))
-		return true;
-	if (v.keeps)
-		question_seed(a, in, &v);
-	else if (session_rules_need(a->session))
-		offer_once(a);
-	return false;
-}
-
-/* --- an answer ------------------------------------------------------------------------------------------------------ */
+/* --- own rules ------------------------------------------------------------------------------------------------------ */
 
 static void note_rule(struct session *s, const char *event, const char *id, const char *policy,
 		      const char *reason)
@@ -234,13 +165,11 @@ static void note_rule(struct session *s, const char *event, const char *id, cons
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-/* If there is no place for the rule, the answer counts this once. */
-static void answer_keep_as_rule(struct session_question *a, enum policy_verdict v)
+void rules_keep_answer(struct session *s, enum policy_verdict v, const struct rule_seed *seed)
 {
-	struct session *s = a->session;
 	const char *policy = v == POLICY_DENY ? "deny" : "allow";
-	const struct own_rule *r = own_rules_add(&rules_of(s)->own, v, a->seed.digest,
-						 slice_of(a->seed.shown), clock_real_ms());
+	const struct own_rule *r = own_rules_add(&rules_of(s)->own, v, seed->digest,
+						 slice_of(seed->shown), clock_real_ms());
 	char id[OWN_RULE_ID_SIZE];
 
 	if (!r) {
@@ -249,21 +178,6 @@ static void answer_keep_as_rule(struct session_question *a, enum policy_verdict 
 	}
 	session_note_head(s);
 	note_rule(s, "rule_added", own_rule_id(r, id), policy, NULL);
-}
-
-/* Refusals too: the rule is stored here, and the harness receives "once". */
-struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b)
-{
-	_cleanup_(freep) char *word = a->elicitation ? NULL : answer_word(a, answer);
-	bool allowed = word && strcmp(word, "allow_always") == 0;
-	bool refused = word && strcmp(word, "reject_always") == 0;
-
-	if (!a->seed.digest[0] || (!allowed && !refused))
-		return answer;
-	answer_keep_as_rule(a, allowed ? POLICY_ALLOW : POLICY_DENY);
-	if (!question_has_option(a, allowed ? "allow_once" : "reject_once"))
-		return answer;
-	return answer_of_kind(a, allowed ? ANSWER_ALLOW : ANSWER_REJECT, b);
 }
 
 /* --- for clients ------------------------------------------------------------------------------------------------------ */

@@ -3,9 +3,7 @@
  *
  * Owns struct session_rules : what its people have said "from now on" (own_rules.h). Policy
  * and rules of servers are the session's parameters, and are read anew for each question. A question of the harness
- * comes here once, before anybody is asked (rules_take_question); what a human answers passes here on its way to the
- * harness (rules_take_answer). What can be kept here the harness is not told to keep, "once" is all that it hears: it
- * would keep that where nobody can take it back.
+ * is judged here once, before anybody is asked.
  */
 #pragma once
 
@@ -16,7 +14,6 @@
 struct harness_ask;
 struct jw;
 struct session;
-struct session_question;
 
 /* State of the part. */
 struct session_rules {
@@ -34,10 +31,16 @@ struct rule_seed {
 	char *shown;		 /* raw object */
 };
 
-/* True: a rule, or for want of one the session's approval, has answered it, and a is gone. */
-bool rules_take_question(struct session_question *a, const struct harness_ask *in);
-/* The answer that the harness gets for what a human has chosen; it may borrow from b. */
-struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b);
+/* Judges a permission that the harness asks, as it asks it. */
+void rules_judge_ask(const struct session *s, const struct harness_ask *in,
+		     struct rule_verdict *ret);
+/* enum harness_rules: what the harness has to ask for the rules of the session. */
+unsigned session_rules_need(const struct session *s);
+/* Fills what an answer "from now on" to that question makes. params: as clients were shown it, without secrets. */
+void rules_make_seed(const struct session *s, const struct harness_ask *in, struct slice params,
+		     const struct rule_verdict *v, struct rule_seed *ret);
+/* Adds a rule of the session's own. If there is no place for it, the answer counts this once. */
+void rules_keep_answer(struct session *s, enum policy_verdict v, const struct rule_seed *seed);
 /* Member "policy": where each of its rules is enforced. */
 void session_put_rules(struct jw *w, const struct session *s);
 
