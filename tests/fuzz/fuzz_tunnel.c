@@ -75,9 +75,10 @@ static void start(void)
 {
 	static struct harness_table harnesses;
 	static const struct acp_config ac = { "codex", 1 * MIB, NULL, NULL, NULL };
-	struct store_config sc = {
-		.state = state, .incarnation = "fuzz", .workspaces = state, .network_max = EGRESS_ON
-	};
+	struct store_config sc = { .state = state,
+				   .incarnation = "fuzz",
+				   .workspaces = state,
+				   .terms.network_max = EGRESS_ON };
 	struct archive_config archives = { .dir = state, .store_max = MIB, .upload_max = MIB };
 	struct session_store *store;
 	struct err e = { 0 };

@@ -69,9 +69,10 @@ static struct session_store *make_store(struct http_context *http)
 	static struct harness_table harnesses;
 	static char *no_env[] = { NULL };
 	struct archive_config ac = { .dir = state, .store_max = MIB, .upload_max = MIB };
-	struct store_config sc = {
-		.state = state, .incarnation = "fuzz", .workspaces = state, .network_max = EGRESS_ON
-	};
+	struct store_config sc = { .state = state,
+				   .incarnation = "fuzz",
+				   .workspaces = state,
+				   .terms.network_max = EGRESS_ON };
 	struct hosted_config hc = { .env = no_env, .home = "/" };
 	static struct mcp_endpoint endpoint = { find_nothing, NULL };
 	struct err e = { 0 };

@@ -317,13 +317,13 @@ static void make_store(struct rig *r)
 	struct store_config cfg = { .state = r->dir,
 				    .incarnation = "inc",
 				    .journal = true,
-				    .journal_max = JOURNAL_BYTES,
-				    .network_max = EGRESS_ON,
-				    .permission_timeout = 30,
-				    .harness_max = 1,
-				    .harness_wait = 30,
-				    .harness_start = 60,
-				    .session_max = 4 };
+				    .terms = { .journal_max = JOURNAL_BYTES,
+					       .network_max = EGRESS_ON,
+					       .permission_timeout = 30,
+					       .harness_max = 1,
+					       .harness_wait = 30,
+					       .harness_start = 60,
+					       .session_max = 4 } };
 	char dir[80];
 
 	snprintf(dir, sizeof(dir), "%s/archives", r->dir);

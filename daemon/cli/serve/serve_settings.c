@@ -50,6 +50,28 @@ const char *serve_baked(const char *given, const char *usual)
 	return given ? given : access(usual, X_OK) == 0 ? usual : NULL;
 }
 
+static struct store_terms serve_store_terms(const struct config *c)
+{
+	return (struct store_terms){ .journal_max = (uint64_t)c->journal_max,
+				     .permission_timeout = (unsigned)c->permission_timeout,
+				     .mcp_hold = (unsigned)c->mcp_hold,
+				     .model_hold = (unsigned)c->model_hold,
+				     .record_max = c->record_model ? (uint64_t)c->record_max : 0,
+				     .harness_idle = (unsigned)c->harness_idle,
+				     .harness_max = (unsigned)c->harness_max,
+				     .harness_wait = (unsigned)c->harness_wait,
+				     .harness_start = (unsigned)c->harness_start,
+				     .session_max = (unsigned)c->session_max,
+				     .draft_max = (uint64_t)c->draft_max,
+				     .level = level_policy(c),
+				     .network_max = network_max(c),
+				     .limits = { .memory = (uint64_t)MAX(c->limit_memory, 0),
+						 .pids = (uint64_t)c->limit_pids },
+				     .keep_usage = c->keep_usage,
+				     .usage_file_max = (uint64_t)c->usage_file_max,
+				     .keep = c->keep_sessions };
+}
+
 struct store_config serve_store_config(const struct config *c)
 {
 	return (struct store_config){ .state = c->state,
@@ -57,24 +79,7 @@ struct store_config serve_store_config(const struct config *c)
 				      .agent_uids = c->agent_uids,
 				      .pass_env = c->pass_env,
 				      .journal = strcmp(c->journal, "on") == 0,
-				      .journal_max = (uint64_t)c->journal_max,
-				      .permission_timeout = (unsigned)c->permission_timeout,
-				      .mcp_hold = (unsigned)c->mcp_hold,
-				      .model_hold = (unsigned)c->model_hold,
-				      .record_max = c->record_model ? (uint64_t)c->record_max : 0,
-				      .harness_idle = (unsigned)c->harness_idle,
-				      .harness_max = (unsigned)c->harness_max,
-				      .harness_wait = (unsigned)c->harness_wait,
-				      .harness_start = (unsigned)c->harness_start,
-				      .session_max = (unsigned)c->session_max,
-				      .draft_max = (uint64_t)c->draft_max,
-				      .level = level_policy(c),
-				      .network_max = network_max(c),
-				      .limits = { .memory = (uint64_t)MAX(c->limit_memory, 0),
-						  .pids = (uint64_t)c->limit_pids },
-				      .keep_usage = c->keep_usage,
-				      .usage_file_max = (uint64_t)c->usage_file_max,
-				      .keep = c->keep_sessions,
+				      .terms = serve_store_terms(c),
 				      .workspaces = c->workspaces,
 				      .skills = serve_baked(c->skills, SKILLS_BAKED) };
 }
@@ -119,12 +124,12 @@ struct life_times serve_life_times(const struct config *c)
 void serve_set(struct daemon *d)
 {
 	const struct config *c = d->cfg;
-	struct store_config sc = serve_store_config(c);
+	struct store_terms terms = serve_store_terms(c);
 	struct admission_config gc = serve_admission_config(c);
 	struct acp_config ac = serve_acp_config(c, &d->harnesses);
 	struct life_times times = serve_life_times(c);
 
-	store_set_limits(d->store, &sc);
+	store_set_terms(d->store, &terms);
 	archive_store_limit(d->archives, (uint64_t)c->archive_store_max, (uint64_t)c->archive_max);
 	fetcher_allow(d->fetcher, c->upstream_allow);
 	egress_allow(d->egress, c->upstream_allow);

@@ -39,14 +39,8 @@ struct egress;
 struct nft_wall;
 struct outbox;
 
-struct store_config {
-	const char *state;	 /* directory: sessions/, homes/ */
-	const char *incarnation; /* it begins with; NULL: none, until store_mint_incarnation */
-	const char *agent_user;	 /* NULL or "": children keep our uid */
-	const char *agent_uids;	 /* FIRST-LAST, of sessions; or NULL */
-	const char *
-		pass_env; /* names or NAME*, comma-separated, that children see of our environment; or NULL */
-	bool journal;
+/* What can be set late, by a claim. */
+struct store_terms {
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
 	unsigned model_hold;	     /* seconds a model call waits for a client that makes it */
@@ -62,15 +56,26 @@ struct store_config {
 	struct retention keep_usage; /* of closed ledger files that were read */
 	uint64_t usage_file_max;
 	struct retention keep; /* closed sessions */
+	struct level_policy level;
+	enum egress_mode network_max;
+};
+
+struct store_config {
+	const char *state;	 /* directory: sessions/, homes/ */
+	const char *incarnation; /* it begins with; NULL: none, until store_mint_incarnation */
+	const char *agent_user;	 /* NULL or "": children keep our uid */
+	const char *agent_uids;	 /* FIRST-LAST, of sessions; or NULL */
+	const char *
+		pass_env; /* names or NAME*, comma-separated, that children see of our environment; or NULL */
+	bool journal;
+	struct store_terms terms;
 	struct archive_store *archives;
 	struct fetcher *fetcher; /* for calls to other machines */
 	struct egress *egress;	 /* for those that sessions make themselves */
 	struct nft_wall *wall;
 	struct outbox *outbox;	/* for what happens in sessions; may be NULL */
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
-	struct level_policy level;
-	enum egress_mode network_max;
-	const char *skills; /* directory of builtin ones; NULL: none */
+	const char *skills;	/* directory of builtin ones; NULL: none */
 };
 
 /* --- the store ------------------------------------------------------------------------------------ */
@@ -78,8 +83,8 @@ struct store_config {
 struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e);
-/* Those of a claim, before the first session is opened: of cfg only what can be set late, and no text. */
-void store_set_limits(struct session_store *st, const struct store_config *cfg);
+/* Those of a claim, before the first session is opened. */
+void store_set_terms(struct session_store *st, const struct store_terms *terms);
 /* All processes must be gone (store_stop). */
 struct session_store *store_free(struct session_store *st);
 /* From now on prompts, new sessions and loads of closed ones are refused with DRAINING; what runs goes on. */

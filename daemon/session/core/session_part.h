@@ -260,8 +260,8 @@ struct session_part {
 
 	/* What the part keeps for all sessions: in struct session_store, as the state of a session is in struct session. */
 	size_t store_size;
-	/* Takes over what of cfg can be set late: when the store is made, and again when the daemon is claimed. */
-	void (*store_configure)(struct session_store *st, const struct store_config *cfg);
+	/* The terms of the store are set: when it is made, and again when the daemon is claimed. */
+	void (*store_configure)(struct session_store *st);
 	/* The state directories are made. Nothing has been recovered or removed, and no child has been started. */
 	int (*store_open)(struct session_store *st, const struct store_config *cfg, struct err *e);
 	/* Files can be removed from now on; no session has been recovered. */

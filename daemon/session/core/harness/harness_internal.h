@@ -68,8 +68,6 @@ struct session_harness {
 
 /* In struct session_store: pool. */
 struct harness_pool {
-	unsigned idle, wait, start, session_max;
-	unsigned max;			       /* 0: as many as memory is left for */
 	uint64_t memory_left, memory_known_ms; /* as it was then; monotonic, 0: never */
 	struct list live, waiting, lonely;     /* struct session, by its harness.*_link */
 	unsigned nlive, nwaiting;

@@ -277,7 +277,7 @@ static void on_start_timeout(void *ctx)
 	/* Covers the wait of a fork and of a part, too (harness_arm_start). */
 	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_START_TIMEOUT",
 		"the harness did not open the session within %u s; --harness-start allows more",
-		s->store->pool.start);
+		s->store->terms.harness_start);
 	harness_broken(s, "harness_start", &e);
 }
 
@@ -307,7 +307,7 @@ static int harness_spawn(struct session *s, struct harness_plan *plan, struct er
 void harness_arm_start(struct session *s)
 {
 	loop_timer_set(s->store->loop, &s->harness.start_timer,
-		       (uint64_t)s->store->pool.start * 1000, on_start_timeout, s);
+		       (uint64_t)s->store->terms.harness_start * 1000, on_start_timeout, s);
 }
 
 static int harness_start_process(struct session *s, struct err *e)

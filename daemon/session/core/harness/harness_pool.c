@@ -62,7 +62,7 @@ int harness_pool_admit(const struct session_store *st, bool is_new, struct err *
 
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		open += s->state != SESSION_CLOSED;
-	if (open >= st->pool.session_max)
+	if (open >= st->terms.session_max)
 		return err_set(
 			e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
 			"%u sessions are open, which is the limit (--session-max); close some",
@@ -98,14 +98,14 @@ static unsigned places_in_memory(struct session_store *st)
 
 static unsigned places(struct session_store *st)
 {
-	if (!st->pool.max)
+	if (!st->terms.harness_max)
 		return places_in_memory(st);
-	return st->pool.nlive < st->pool.max ? st->pool.max - st->pool.nlive : 0;
+	return st->pool.nlive < st->terms.harness_max ? st->terms.harness_max - st->pool.nlive : 0;
 }
 
 unsigned harness_pool_max(struct session_store *st)
 {
-	return st->pool.max ? st->pool.max : st->pool.nlive + places(st);
+	return st->terms.harness_max ? st->terms.harness_max : st->pool.nlive + places(st);
 }
 
 /* --- who needs what ----------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void arm_lonely(struct session_store *st)
 		return;
 	due = list_first(&st->pool.lonely, struct session, harness.lonely_link)
 		      ->harness.lonely_since +
-	      st->pool.idle * 1000ul;
+	      st->terms.harness_idle * 1000ul;
 	loop_timer_set(st->loop, &st->pool.lonely_timer, due > now ? due - now : 1, on_lonely, st);
 }
 
@@ -218,7 +218,7 @@ static void on_lonely(void *ctx)
 		struct session *s =
 			list_first(&st->pool.lonely, struct session, harness.lonely_link);
 
-		if (s->harness.lonely_since + st->pool.idle * 1000ul > now)
+		if (s->harness.lonely_since + st->terms.harness_idle * 1000ul > now)
 			break;
 		leave_alone(s);
 	}
@@ -230,7 +230,7 @@ static void update_lonely(struct session *s)
 	struct session_store *st = s->store;
 	bool first = list_empty(&st->pool.lonely);
 
-	if (!st->pool.idle)
+	if (!st->terms.harness_idle)
 		return;
 	if (!lonely(s)) {
 		list_del(&s->harness.lonely_link);
@@ -295,7 +295,7 @@ uint64_t harness_pool_wait_due(const struct session *s)
 					   ->since);
 	if (first == UINT64_MAX) /* it is being made: its waiter is added next */
 		first = s->harness.wait_since;
-	return MAX(first, s->harness.wait_since) + s->store->pool.wait * 1000ul;
+	return MAX(first, s->harness.wait_since) + s->store->terms.harness_wait * 1000ul;
 }
 
 static void arm_wait(struct session_store *st)
@@ -304,7 +304,8 @@ static void arm_wait(struct session_store *st)
 
 	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
 		due = MIN(due, harness_pool_wait_due(s));
-	if (due != UINT64_MAX && !st->pool.max) /* memory may be left again, and nobody tells */
+	if (due != UINT64_MAX &&
+	    !st->terms.harness_max) /* memory may be left again, and nobody tells */
 		due = MIN(due, now + HARNESS_MEMORY_CHECK_MS);
 	if (due != UINT64_MAX)
 		loop_timer_set(st->loop, &st->pool.wait_timer,
@@ -315,24 +316,25 @@ static void arm_wait(struct session_store *st)
 static void crowded_out(const struct session_store *st, struct err *e)
 {
 	const struct harness_pool *p = &st->pool;
+	const struct store_terms *terms = &st->terms;
 
-	if (p->max)
+	if (terms->harness_max)
 		err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
 			"%u harnesses work, which is the limit (--harness-max), and none of them "
 			"fell idle within %u s (--harness-wait)",
-			p->max, p->wait);
+			terms->harness_max, terms->harness_wait);
 	else
 		err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
 			"%u harnesses work, %llu of %llu MiB of memory are left for another, and "
 			"none fell idle within %u s: give the machine more memory, or set "
 			"--harness-max or --harness-wait",
 			p->nlive, (unsigned long long)(p->memory_left / MIB),
-			(unsigned long long)(HARNESS_MEMORY / MIB), p->wait);
+			(unsigned long long)(HARNESS_MEMORY / MIB), terms->harness_wait);
 }
 
 static void fail_overdue(struct session *s)
 {
-	uint64_t wait = s->store->pool.wait * 1000ul, now = clock_mono_ms();
+	uint64_t wait = s->store->terms.harness_wait * 1000ul, now = clock_mono_ms();
 	uint64_t before = s->harness.wait_since + wait <= now ? now - wait : 0;
 	struct session_turn *t;
 	struct err e;
@@ -358,7 +360,7 @@ static void on_wait_over(void *ctx)
 
 	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
 		fail_overdue(s);
-	if (!st->pool.max)
+	if (!st->terms.harness_max)
 		call_next(st);
 	arm_wait(st);
 }
@@ -370,10 +372,10 @@ static void log_wait(const struct session *s)
 
 	snprintf(live, sizeof(live), "%u", p->nlive);
 	snprintf(left, sizeof(left), "%llu", (unsigned long long)(p->memory_left / MIB));
-	snprintf(wait, sizeof(wait), "%u", p->wait);
+	snprintf(wait, sizeof(wait), "%u", s->store->terms.harness_wait);
 	/* with --harness-max the line ends before the memory */
 	log_info("session", "harness start queued", "session", s->id, "live", live, "waitSeconds",
-		 wait, p->max ? NULL : "memoryLeftMiB", left);
+		 wait, s->store->terms.harness_max ? NULL : "memoryLeftMiB", left);
 }
 
 static void join_queue(struct session *s)

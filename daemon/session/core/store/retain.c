@@ -189,8 +189,7 @@ static enum sizes measure_next(struct session_store *st)
 
 static bool expire_old(struct session_store *st, struct session *const *list, size_t n)
 {
-	uint64_t now = clock_real_ms(), age = (uint64_t)st->retention.keep.age_secs * 1000,
-		 gone = 0;
+	uint64_t now = clock_real_ms(), age = (uint64_t)st->terms.keep.age_secs * 1000, gone = 0;
 
 	for (size_t i = 0; age && i < n && retain_closed_at(list[i]) + age < now; i++, gone++)
 		let_go(list[i], "age", &st->totals.removed_age);
@@ -203,14 +202,14 @@ static bool expire_large(struct session_store *st, struct session *const *list, 
 	int64_t sum = 0;
 	size_t gone = 0;
 
-	if (!st->retention.keep.bytes)
+	if (!st->terms.keep.bytes)
 		return false;
 	known = measure_next(st);
 	if (known != SIZES_KNOWN)
 		return known == SIZES_PARTLY_KNOWN;
 	list_each(s, &st->sessions, struct session, link)
 		sum += s->state == SESSION_CLOSED && !s->stored.remove ? s->stored.bytes : 0;
-	for (; gone < n && sum > st->retention.keep.bytes; gone++) {
+	for (; gone < n && sum > st->terms.keep.bytes; gone++) {
 		if (list[gone]->state != SESSION_CLOSED)
 			continue; /* gone for its age */
 		sum -= list[gone]->stored.bytes;
@@ -230,9 +229,8 @@ static void on_check(void *ctx)
 	if (st->stopping)
 		return;
 	/* A tenth of the age in milliseconds: no session stays much longer than the limit. */
-	if (st->retention.keep.age_secs)
-		pause = MIN(pause,
-			    MAX((uint64_t)st->retention.keep.age_secs * 100, RETAIN_CHECK_MS));
+	if (st->terms.keep.age_secs)
+		pause = MIN(pause, MAX((uint64_t)st->terms.keep.age_secs * 100, RETAIN_CHECK_MS));
 	n = candidates(st, false, list);
 	more = expire_old(st, list, n);
 	more |= expire_large(st, list, n);
@@ -297,7 +295,7 @@ void retain_check(struct session *s)
 
 	if (st->retention.cramped)
 		retain_pressure(st);
-	if (retention_bounded(&st->retention.keep) &&
+	if (retention_bounded(&st->terms.keep) &&
 	    st->retention.timer.due > clock_mono_ms() + RETAIN_CHECK_MS)
 		retain_check_later(st, RETAIN_CHECK_MS);
 }
@@ -310,7 +308,7 @@ void store_clock_jumped(struct session_store *st)
 
 void retain_begin(struct session_store *st)
 {
-	if (retention_bounded(&st->retention.keep))
+	if (retention_bounded(&st->terms.keep))
 		retain_check_later(st, RETAIN_CHECK_MS);
 }
 

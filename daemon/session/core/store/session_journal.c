@@ -43,7 +43,7 @@ int journal_open(struct session *s, struct err *e)
 		return no_log(e, -ENOSPC);
 	}
 	r = evlog_open(&s->log.events, s->store->loop, s->store->journal ? path : NULL,
-		       s->store->journal_max);
+		       s->store->terms.journal_max);
 	if (r < 0)
 		return no_log(e, r);
 	/* Before the first record: a write that fails calls these. */

@@ -282,7 +282,7 @@ static int recover_read_journal(struct session *s, struct journal_reading *r)
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int e = take_summary(s, r) ? 0 :
 				     evlog_reopen(&s->log.events, s->store->loop, path,
-						  s->store->journal_max, on_record, r);
+						  s->store->terms.journal_max, on_record, r);
 
 	if (e < 0)
 		return e;

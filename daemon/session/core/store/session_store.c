@@ -154,31 +154,26 @@ static int open_removal(struct session_store *st, struct err *e)
 	return st->removal ? 0 : -EIO;
 }
 
-static void limit_ledger(struct session_store *st, const struct store_config *cfg)
+static void limit_ledger(struct session_store *st)
 {
+	const struct store_terms *terms = &st->terms;
+
 	ledger_limit(st->ledger,
-		     &(struct ledger_limits){ .file_max = cfg->usage_file_max,
-					      .keep_secs = (uint64_t)cfg->keep_usage.age_secs,
-					      .keep_bytes = (uint64_t)cfg->keep_usage.bytes });
+		     &(struct ledger_limits){ .file_max = terms->usage_file_max,
+					      .keep_secs = (uint64_t)terms->keep_usage.age_secs,
+					      .keep_bytes = (uint64_t)terms->keep_usage.bytes });
 }
 
-/* What does not have to be known when the store is made. */
-static void set_limits(struct session_store *st, const struct store_config *cfg)
+static void apply_terms(struct session_store *st, const struct store_terms *terms)
 {
-	st->journal_max = cfg->journal_max;
-	st->pool.idle = cfg->harness_idle;
-	st->pool.max = cfg->harness_max;
-	st->pool.wait = cfg->harness_wait;
-	st->pool.start = cfg->harness_start;
-	st->pool.session_max = cfg->session_max;
-	st->retention.keep = cfg->keep;
-	PARTS_CALL(store_configure, st, cfg);
+	st->terms = *terms;
+	PARTS_CALL(store_configure, st);
 }
 
-void store_set_limits(struct session_store *st, const struct store_config *cfg)
+void store_set_terms(struct session_store *st, const struct store_terms *terms)
 {
-	set_limits(st, cfg);
-	limit_ledger(st, cfg);
+	apply_terms(st, terms);
+	limit_ledger(st);
 	retain_begin(st);
 }
 
@@ -193,13 +188,14 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->user = agent_user_self();
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
+	st->egress = cfg->egress;
 	st->outbox = cfg->outbox;
 	st->state_dir = xstrdup(cfg->state);
 	st->incarnation = xstrdup(cfg->incarnation ? cfg->incarnation : "");
 	outbox_begin(st->outbox, st->incarnation);
 	st->pass_env = xstrdup(cfg->pass_env);
 	st->journal = cfg->journal;
-	set_limits(st, cfg);
+	apply_terms(st, &cfg->terms);
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);
@@ -210,7 +206,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	if (store_make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    PARTS_FIRST(store_open, st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
-	limit_ledger(st, cfg);
+	limit_ledger(st);
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
@@ -301,10 +297,10 @@ void store_life(const struct session_store *st, struct store_life *ret)
 	*ret = (struct store_life){ st->pool.nlive,
 				    st->pool.nwaiting,
 				    max,
-				    st->pool.idle,
-				    st->pool.wait,
-				    st->pool.session_max,
-				    st->retention.keep,
+				    st->terms.harness_idle,
+				    st->terms.harness_wait,
+				    st->terms.session_max,
+				    st->terms.keep,
 				    0,
 				    0 };
 	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
@@ -353,7 +349,7 @@ void store_work(const struct session_store *st, struct store_work *ret)
 		add_work(s, ret);
 	list_each(s, (struct list *)&st->pool.lonely, struct session, harness.lonely_link) {
 		deadline_note(&ret->next, "harnessIdle",
-			      s->harness.lonely_since + st->pool.idle * 1000ul, s->id);
+			      s->harness.lonely_since + st->terms.harness_idle * 1000ul, s->id);
 		break; /* they stand in the order of their time */
 	}
 }

@@ -157,7 +157,8 @@ static bool summary_take_journal(struct session *s, struct slice summary)
 	_cleanup_(freep) char *journal = paths_journal_path(s->store, s->id);
 	struct evlog *l = &s->log.events;
 
-	if (evlog_outline_take(l, s->store->loop, journal, s->store->journal_max, summary) < 0)
+	if (evlog_outline_take(l, s->store->loop, journal, s->store->terms.journal_max, summary) <
+	    0)
 		return false;
 	s->log.summarized = l->written;
 	s->updated_ms = jobj_uint(summary, "updated");

@@ -35,7 +35,6 @@ struct store_recovery {
 
 /* In struct session_store: retention (retain.c). */
 struct store_retention {
-	struct retention keep;
 	struct loop_timer timer, pressure_timer;
 	bool cramped; /* the disk is full, and nothing could go */
 	struct proc *measuring;
@@ -60,7 +59,7 @@ struct session_store {
 	uint64_t last_number;
 	char *state_dir, *incarnation, *pass_env;
 	bool journal, stopping, draining; /* draining: nothing new is begun (session.h) */
-	uint64_t journal_max;
+	struct store_terms terms;
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */
@@ -69,6 +68,7 @@ struct session_store {
 	struct workspaces workspaces;
 	struct removal_queue *removal;
 	struct fetcher *fetcher;
+	struct egress *egress;
 	struct outbox *outbox;
 	struct list problems; /* problems.c */
 	size_t nproblems;     /* found, also those beyond the list */

@@ -71,16 +71,6 @@ static inline struct session_approvals *approval_of(const struct session *s)
 	return s->parts[PART_APPROVAL];
 }
 
-/* For all sessions. */
-struct store_approval {
-	unsigned timeout; /* seconds that a question that is held waits for a driver */
-};
-
-static inline struct store_approval *store_approval_of(const struct session_store *st)
-{
-	return st->parts[PART_APPROVAL];
-}
-
 /* --- question.c ---------------------------------------------------------------------------------------------- */
 
 void question_ask(struct session *s, const struct harness_ask *a);

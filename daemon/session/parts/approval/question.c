@@ -421,18 +421,11 @@ static void inherit_last_question(struct session *s, const struct session *from)
 	approval_of(s)->last = approval_of(from)->last;
 }
 
-static void configure_approval(struct session_store *st, const struct store_config *cfg)
-{
-	store_approval_of(st)->timeout = cfg->permission_timeout;
-}
-
 const struct session_part approval_part = {
 	.name = "approval",
 	.size = sizeof(struct session_approvals),
 	.create = create_approval,
 	.drop = drop_approval,
-	.store_size = sizeof(struct store_approval),
-	.store_configure = configure_approval,
 	.inherit = inherit_last_question,
 	.put_base = put_last_question,
 	.load_base = load_last_question,

@@ -77,8 +77,7 @@ static void question_hold(struct session_question *a)
 	/* With DETACHED_HOLD it waits for the next driver without limit. */
 	if (!a->timed && s->when_detached != DETACHED_HOLD)
 		loop_timer_set(s->store->loop, &a->timer,
-			       store_approval_of(s->store)->timeout * 1000ul, on_question_time_up,
-			       a);
+			       s->store->terms.permission_timeout * 1000ul, on_question_time_up, a);
 }
 
 void question_put(struct session_question *a)

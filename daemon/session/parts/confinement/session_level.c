@@ -20,17 +20,6 @@
 
 #include <errno.h>
 
-/* For all sessions. */
-struct store_level {
-	struct level_policy policy;
-	struct egress *egress; /* acpd-proxy, borrowed */
-};
-
-static inline struct store_level *store_level_of(const struct session_store *st)
-{
-	return st->parts[PART_LEVEL];
-}
-
 /* --- what a level needs -------------------------------------------------------------------------------------- */
 
 /* For whom a row of the table is asked. */
@@ -56,7 +45,7 @@ static const char *why_no_uid(const struct level_facts *f)
 
 static const char *why_no_proxy(const struct level_facts *f)
 {
-	return egress_missing(store_level_of(f->store)->egress);
+	return egress_missing(f->store->egress);
 }
 
 static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
@@ -125,9 +114,9 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 /* What the client names, else what the operator does; never below --level-min. */
 static struct level_wish wish_of(const struct session_store *st, const struct level_wish *said)
 {
-	struct level_wish w = said && said->named ? *said : store_level_of(st)->policy.wish;
+	struct level_wish w = said && said->named ? *said : st->terms.level.wish;
 
-	w.level = MAX(w.level, store_level_of(st)->policy.min);
+	w.level = MAX(w.level, st->terms.level.min);
 	return w;
 }
 
@@ -155,7 +144,7 @@ enum confine_level store_level(const struct session_store *st)
 /* The highest level that has to be met whole. */
 static enum confine_level required_level(const struct session_store *st, const struct level_wish *w)
 {
-	return w->named && w->at_least ? w->level : store_level_of(st)->policy.min;
+	return w->named && w->at_least ? w->level : st->terms.level.min;
 }
 
 /* Returns the field in which asked is less than than; NULL: none. A wish that is not named is the operator's. */
@@ -206,10 +195,10 @@ static int check_setup_level(const struct setup_request *r, struct err *e)
 	_cleanup_(buf_done) struct buf why = { 0 };
 	enum confine_level whole = required_level(st, &w);
 
-	if (p->level && p->level->level < store_level_of(st)->policy.min)
+	if (p->level && p->level->level < st->terms.level.min)
 		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
 				 "the operator allows no level below %s",
-				 level_name(store_level_of(st)->policy.min));
+				 level_name(st->terms.level.min));
 	if (!each_missing(&f, whole, add_reason, &why))
 		return check_inner_sandbox(st, inner_of(have, p), w.level, e);
 	buf_putc(&why, '\0');
@@ -296,7 +285,7 @@ void store_log_level(const struct session_store *st)
 void store_put_levels(const struct session_store *st, struct jw *w)
 {
 	jw_arr(w, "levels");
-	for (int level = store_level_of(st)->policy.min; level < LEVEL_MAX; level++) {
+	for (int level = st->terms.level.min; level < LEVEL_MAX; level++) {
 		struct level_facts f = { st, (enum confine_level)level, false };
 
 		jw_obj(w, NULL);
@@ -306,18 +295,6 @@ void store_put_levels(const struct session_store *st, struct jw *w)
 		jw_end_obj(w);
 	}
 	jw_end_arr(w);
-}
-
-static void configure_level(struct session_store *st, const struct store_config *cfg)
-{
-	store_level_of(st)->policy = cfg->level;
-}
-
-static int open_level(struct session_store *st, const struct store_config *cfg,
-		      struct err *e _unused_)
-{
-	store_level_of(st)->egress = cfg->egress;
-	return 0;
 }
 
 /* They have no session whose view and network they could share. */
@@ -348,9 +325,6 @@ const struct session_part level_part = {
 	.name = "level",
 	.put_status = put_session_level,
 	.shut = session_spaces_close,
-	.store_size = sizeof(struct store_level),
-	.store_configure = configure_level,
-	.store_open = open_level,
 	.put_bounds = put_level_bounds,
 	.check_setup = check_setup_level,
 	.check_ceiling = check_level_ceiling,

@@ -19,16 +19,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* For all sessions: what each may use at most. */
-struct store_limits {
-	struct group_limits max;
-};
-
-static inline struct store_limits *store_limits_of(const struct session_store *st)
-{
-	return st->parts[PART_LIMITS];
-}
-
 static uint64_t limit_within(uint64_t asked, uint64_t max)
 {
 	return asked ? MIN(asked, max) : max;
@@ -37,7 +27,7 @@ static uint64_t limit_within(uint64_t asked, uint64_t max)
 /* A daemon that was started anew may allow less than what the session was given once. */
 static struct group_limits session_limits_of(const struct session *s)
 {
-	const struct group_limits *max = &store_limits_of(s->store)->max, *asked = &s->setup.limits;
+	const struct group_limits *max = &s->store->terms.limits, *asked = &s->setup.limits;
 
 	return (struct group_limits){ .memory = limit_within(asked->memory, max->memory),
 				      .pids = limit_within(asked->pids, max->pids),
@@ -54,8 +44,7 @@ static int check_limit_max(uint64_t asked, uint64_t max, const char *field, stru
 
 static int check_setup_limits(const struct setup_request *r, struct err *e)
 {
-	const struct group_limits *asked = &r->params->limits,
-				  *max = &store_limits_of(r->store)->max;
+	const struct group_limits *asked = &r->params->limits, *max = &r->store->terms.limits;
 	int ret = check_limit_max(asked->memory, max->memory, "_meta.acpd.limits.memoryBytes", e);
 
 	return ret == 0 ? check_limit_max(asked->pids, max->pids, "_meta.acpd.limits.pids", e) :
@@ -127,7 +116,7 @@ static void put_limits(struct jw *w, const struct session *s)
 
 void store_put_limits(struct jw *w, const char *key, const struct session_store *st)
 {
-	struct group_limits limits = store_limits_of(st)->max;
+	struct group_limits limits = st->terms.limits;
 
 	/* The report says of a weight whether it can be enforced, only where one is requested. */
 	limits.cpu_weight = CPU_WEIGHT_EVEN;
@@ -208,13 +197,10 @@ static uint64_t memory_for_sessions(uint64_t all)
 	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
 }
 
-static void configure_limits(struct session_store *st, const struct store_config *cfg)
+static void configure_limits(struct session_store *st)
 {
-	struct group_limits *max = &store_limits_of(st)->max;
-
-	*max = cfg->limits;
-	if (!max->memory)
-		max->memory = memory_for_sessions(memory_limit());
+	if (!st->terms.limits.memory)
+		st->terms.limits.memory = memory_for_sessions(memory_limit());
 }
 
 static int open_limits(struct session *s, struct err *e _unused_)
@@ -232,7 +218,6 @@ const struct session_part limits_part = {
 	.name = "limits",
 	.put_status = put_limits,
 	.shut = close_limits,
-	.store_size = sizeof(struct store_limits),
 	.store_configure = configure_limits,
 	.setup_changed = apply_limits,
 	.open_bounds = open_limits,

@@ -43,16 +43,6 @@ static inline struct session_draft *draft_of(const struct session *s)
 	return s->parts[PART_DRAFT];
 }
 
-/* For all sessions. */
-struct store_draft {
-	uint64_t max; /* bytes of a draft */
-};
-
-static inline struct store_draft *store_draft_of(const struct session_store *st)
-{
-	return st->parts[PART_DRAFT];
-}
-
 /* --- draft_ops.c: what is asked */
 
 /* If a new session or a fork is to begin with a draft, that comes before its first harness, and its waiters get what goes

@@ -151,7 +151,7 @@ static int begin_on(struct draft_op *op, struct err *e)
 		return r;
 	draft_op_put_job(op, &w, false);
 	jw_str(&w, "copy", op->missing ? copy : NULL);
-	jw_uint(&w, "maxBytes", store_draft_of(s->store)->max);
+	jw_uint(&w, "maxBytes", s->store->terms.draft_max);
 	jw_end_obj(&w);
 	return draft_op_run(op, "draft-begin", &job, e);
 }

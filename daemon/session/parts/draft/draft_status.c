@@ -89,11 +89,6 @@ static void begin_draft(struct session *s, const struct session_params *p)
 	draft_of(s)->wanted = p->draft == DRAFT_WISH_ON;
 }
 
-static void configure_drafts(struct session_store *st, const struct store_config *cfg)
-{
-	store_draft_of(st)->max = cfg->draft_max;
-}
-
 const struct session_part draft_part = {
 	.name = "draft",
 	.size = sizeof(struct session_draft),
@@ -102,8 +97,6 @@ const struct session_part draft_part = {
 	.open_tree = draft_open_tree,
 	.shut = draft_unmount,
 	.free = free_draft,
-	.store_size = sizeof(struct store_draft),
-	.store_configure = configure_drafts,
 	.store_open = draft_store_open,
 	.begin = begin_draft,
 	.cancel_work = draft_cancel_work,

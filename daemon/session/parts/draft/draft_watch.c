@@ -70,7 +70,7 @@ static void refuse_large_draft(const struct session *s, struct err *e)
 	err_set(e, -EDQUOT, RPC_INTERNAL_ERROR, "DRAFT_TOO_LARGE",
 		"the draft takes %llu bytes, and may take %llu (--draft-max)",
 		(unsigned long long)draft_of(s)->use.bytes,
-		(unsigned long long)store_draft_of(s->store)->max);
+		(unsigned long long)s->store->terms.draft_max);
 }
 
 /* Fails the turn and kills the harness: its processes would go on writing. */
@@ -97,7 +97,7 @@ static void on_draft_measured(struct inspection *run, struct slice report, const
 			 failed->reason, "text", failed->msg);
 	if (!failed && session_draft_on(s)) {
 		draft_of(s)->use.bytes = jobj_uint(report, "bytes");
-		draft_of(s)->use.over = draft_of(s)->use.bytes > store_draft_of(s->store)->max;
+		draft_of(s)->use.over = draft_of(s)->use.bytes > s->store->terms.draft_max;
 	}
 	inspection_done(run); /* and the report with it */
 	free(run);

@@ -106,7 +106,7 @@ static void forget_mcp_servers(struct session *s)
 
 unsigned store_mcp_hold(const struct session_store *st)
 {
-	return store_mcp_of(st)->hold;
+	return st->terms.mcp_hold;
 }
 
 char *mcp_servers_named(const struct session *s, const char *said)
@@ -144,11 +144,6 @@ static void put_upcalls_work(const struct session *s, struct store_work *ret)
 	ret->tool_calls += mcp_of(s)->nupcalls;
 }
 
-static void configure_mcp(struct session_store *st, const struct store_config *cfg)
-{
-	store_mcp_of(st)->hold = cfg->mcp_hold;
-}
-
 /* Borrowed until the next open_mcp_servers: that is before the next harness. */
 static void put_servers(const struct session *s, struct harness_request *r)
 {
@@ -166,7 +161,6 @@ const struct session_part mcp_part = {
 	.free = free_mcp,
 	.stop = forget_mcp_servers,
 	.store_size = sizeof(struct store_mcp),
-	.store_configure = configure_mcp,
 	.holds_harness = has_upcalls,
 	.put_work = put_upcalls_work,
 	.connect = open_mcp_servers,

@@ -34,7 +34,6 @@ static inline struct session_mcp *mcp_of(const struct session *s)
 struct store_mcp {
 	const struct mcp_servers_ops *ops; /* NULL: nobody serves any */
 	void *ctx;
-	unsigned hold; /* seconds a request to a client waits for one to come back */
 };
 
 static inline struct store_mcp *store_mcp_of(const struct session_store *st)

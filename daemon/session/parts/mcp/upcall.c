@@ -160,7 +160,7 @@ static void upcall_hold(struct upcall *c)
 	c->state = UP_QUEUED;
 	c->port = NULL;
 	loop_timer_set(c->session->store->loop, &c->hold,
-		       store_mcp_of(c->session->store)->hold * 1000ul, on_upcall_held_too_long, c);
+		       c->session->store->terms.mcp_hold * 1000ul, on_upcall_held_too_long, c);
 }
 
 static void upcall_hand(struct upcall *c, struct port *p)

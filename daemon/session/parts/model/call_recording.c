@@ -152,7 +152,7 @@ static bool recording_is_ready(struct session *s)
 	struct recording *r = &model_of(s)->recording;
 	int e;
 
-	if (!store_model_of(s->store)->record_max || r->stopped)
+	if (!s->store->journal || !s->store->terms.record_max || r->stopped)
 		return false;
 	if (r->open)
 		return true;
@@ -182,7 +182,7 @@ void call_record_close(struct session *s)
 static bool recording_has_room(struct session *s, size_t n)
 {
 	if (n <= RECORD_LINE_MAX &&
-	    model_of(s)->recording.bytes + n + MARK_ROOM <= store_model_of(s->store)->record_max)
+	    model_of(s)->recording.bytes + n + MARK_ROOM <= s->store->terms.record_max)
 		return true;
 	recording_stop(s, "RECORD_MAX");
 	return false;

@@ -144,12 +144,6 @@ static void put_calls_work(const struct session *s, struct store_work *ret)
 		ret->model_calls++;
 }
 
-static void configure_models(struct session_store *st, const struct store_config *cfg)
-{
-	store_model_of(st)->hold = cfg->model_hold;
-	store_model_of(st)->record_max = cfg->journal ? cfg->record_max : 0;
-}
-
 static int open_models(struct session_store *st, const struct store_config *cfg _unused_,
 		       struct err *e _unused_)
 {
@@ -209,7 +203,6 @@ const struct session_part model_part = {
 	.drop = drop_model,
 	.free = free_model,
 	.store_size = sizeof(struct store_model),
-	.store_configure = configure_models,
 	.store_open = open_models,
 	.store_free = free_models,
 	.store_totals = put_model_totals,

@@ -40,9 +40,7 @@ static inline struct session_model *model_of(const struct session *s)
 /* For all sessions. */
 struct store_model {
 	struct model_listeners listeners;
-	unsigned hold; /* seconds that a call waits for a taker */
 	uint64_t strays, asked_again;
-	uint64_t record_max; /* bytes of the recording of a session's calls; 0: none */
 };
 
 static inline struct store_model *store_model_of(const struct session_store *st)

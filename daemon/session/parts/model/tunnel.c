@@ -123,7 +123,7 @@ static void call_hold(struct tunnel_call *c)
 
 	c->taker = NULL;
 	if (s->when_detached != DETACHED_HOLD)
-		loop_timer_set(s->store->loop, &c->hold, store_model_of(s->store)->hold * 1000ul,
+		loop_timer_set(s->store->loop, &c->hold, s->store->terms.model_hold * 1000ul,
 			       tunnel_on_held_too_long, c);
 }
 

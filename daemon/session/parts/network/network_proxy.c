@@ -212,7 +212,7 @@ static int open_door(struct session *s, struct err *e)
 		return proxy_address_failed(-errno, e);
 	c.fd = n->socket;
 	n->socket = 0;
-	n->door = egress_open(store_network_of(s->store)->egress, &c, &door_ops, s, e);
+	n->door = egress_open(s->store->egress, &c, &door_ops, s, e);
 	return n->door ? 0 : -EIO;
 }
 

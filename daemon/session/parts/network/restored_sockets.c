@@ -50,7 +50,7 @@ void store_destroy_sockets(const struct session_store *st)
 			"they are the daemon's user's, as others may be: --agent-user tells them apart");
 		return;
 	}
-	o.proxy = egress_user(store_network_of(st)->egress, &o.proxy_uid);
+	o.proxy = egress_user(st->egress, &o.proxy_uid);
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		if (s->harness.group)
 			proc_group_add_ids(s->harness.group, &o.groups);

@@ -37,11 +37,11 @@ const struct egress_rules *session_rules(const struct session *s)
 }
 
 /* Parsed like the rules of a client, so that both mean the same. */
-static void configure_network(struct session_store *st, const struct store_config *cfg)
+static void configure_network(struct session_store *st)
 {
 	JW_BUF(w, b);
 
-	jw_object(&w, NULL, JW_STR("mode", egress_modes[cfg->network_max]));
+	jw_object(&w, NULL, JW_STR("mode", egress_modes[st->terms.network_max]));
 	egress_rules_free(store_network_of(st)->rules);
 	egress_rules_parse(buf_slice(&b), "network-max", &store_network_of(st)->rules, NULL);
 }
@@ -119,8 +119,7 @@ static int network_check_max(const struct session_store *st, const struct egress
 /* A namespace without a way out needs no proxy, so only an allowlist is refused without one. */
 static int check_proxy(const struct session_store *st, enum egress_mode mode, struct err *e)
 {
-	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(store_network_of(st)->egress) :
-						     NULL;
+	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
 
 	return why ? err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why) :
 		     0;
@@ -274,7 +273,7 @@ static int stand_behind(struct session *s, enum network_wall wall, struct err *e
 		close_network(s);
 	network_of(s)->wall = wall;
 	r = make_namespace(s, e);
-	if (r == 0 && wall != WALL_NONE && !egress_missing(store_network_of(s->store)->egress))
+	if (r == 0 && wall != WALL_NONE && !egress_missing(s->store->egress))
 		r = network_proxy_open(s, e);
 	if (r < 0)
 		close_network(s);
@@ -370,8 +369,7 @@ void session_put_network(struct jw *w, const struct session *s)
 static const char *why_not(const struct session_store *st, enum network_wall wall,
 			   enum egress_mode mode)
 {
-	const char *proxy =
-		mode == EGRESS_ALLOWLIST ? egress_missing(store_network_of(st)->egress) : NULL;
+	const char *proxy = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
 
 	return proxy ? proxy : wall == WALL_NAMESPACE ? netns_missing() : NULL;
 }
@@ -413,7 +411,6 @@ static void free_network(struct session *s)
 static int open_networks(struct session_store *st, const struct store_config *cfg,
 			 struct err *e _unused_)
 {
-	store_network_of(st)->egress = cfg->egress;
 	store_network_of(st)->wall = cfg->wall;
 	return 0;
 }

@@ -63,7 +63,6 @@ static inline struct session_network *network_of(const struct session *s)
 
 /* For all sessions. */
 struct store_network {
-	struct egress *egress; /* acpd-proxy */
 	struct nft_wall *wall;
 	struct egress_rules *rules; /* --network-max: of sessions that name none; no other has more */
 };
