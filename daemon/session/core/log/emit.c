@@ -412,13 +412,18 @@ void event_broken(struct session *s, const char *key, const char *reason, const 
 	event_webhook(s, WEBHOOK_SESSION_BROKEN, key, buf_slice(&b));
 }
 
+void turn_put_incarnation(struct jw *w, const struct session_turn *t)
+{
+	if (t->incarnation && strcmp(t->incarnation, t->session->store->incarnation) != 0)
+		jw_str(w, "turnIncarnation", t->incarnation);
+}
+
 static void webhook_put_turn(struct jw *w, const struct session *s, const struct session_turn *t,
 			     const struct turn_result *r)
 {
 	if (t->no)
 		jw_uint(w, "turn", t->no);
-	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
-		jw_str(w, "turnIncarnation", t->incarnation);
+	turn_put_incarnation(w, t);
 	event_put_outcome(w, t, r);
 	PARTS_CALL(put_end, t, w, END_WEBHOOK);
 	session_labels_put(w, s->setup.labels);

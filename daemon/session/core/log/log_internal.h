@@ -63,6 +63,9 @@ void event_webhook(struct session *s, enum webhook_type type, const char *key,
 		   struct slice members);
 /* The session cannot go on as it was: its harness has gone or does not come, or what is on disk is damaged. */
 void event_broken(struct session *s, const char *key, const char *reason, const char *text);
+/* Member "turnIncarnation" of a turn that another incarnation took: the turn is that one's, whoever ends it, and a reader of
+ * two ledgers bills it once. */
+void turn_put_incarnation(struct jw *w, const struct session_turn *t);
 void event_webhook_turn_end(struct session *s, const struct session_turn *t,
 			    const struct turn_result *r);
 

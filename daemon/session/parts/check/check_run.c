@@ -276,7 +276,7 @@ void session_checks_abort(struct session *s)
 }
 
 /* The session is being freed, so the run ends without waiting. No process of it may be left. */
-static void drop_check(struct session *s)
+void session_checks_drop(struct session *s)
 {
 	if (!checks_of(s)->run)
 		return;
@@ -314,40 +314,10 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 	return 0;
 }
 
-static bool check_cancel_work(struct session *s, const void *ctx)
+bool session_checks_cancel(struct session *s, const void *ctx)
 {
 	if (!checks_of(s)->run || checks_of(s)->run->ctx != ctx)
 		return false;
 	check_run_cancel(checks_of(s)->run);
 	return true;
 }
-
-const struct session_part check_part = {
-	.name = "check",
-	.size = sizeof(struct session_checks),
-	.drop = drop_check,
-	.stop = session_checks_abort,
-	.has_job = session_checks_running,
-	.cancelled = session_checks_abort, /* those by hand */
-	.cancel_work = check_cancel_work,
-	.turn_size = sizeof(struct turn_proof),
-	.turn_queued = turn_proof_queued,
-	.turn_numbered = turn_proof_begin,
-	.put_begun = turn_proof_put_begun,
-	.put_end = turn_proof_put_end,
-	.put_span = turn_proof_put_span,
-	.output = turn_proof_note,
-	.turn_hold = turn_proof_run,
-	.turn_stop = turn_proof_stop,
-	.turn_abandon = turn_proof_abandon,
-	.wants_next = turn_retry_due,
-	.turn_ended = turn_retry_add,
-	.turn_failed_late = turn_retry_fail,
-	.turn_copy = turn_proof_copy,
-	.turn_load = turn_proof_load_turn,
-	.turn_follow = turn_proof_follow,
-	.turn_free = turn_proof_free,
-	.recall_ended = turn_proof_recall_ended,
-	.recall_next = turn_proof_recall_next,
-	.put_kept = turn_proof_put_kept,
-};

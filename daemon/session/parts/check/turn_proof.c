@@ -24,13 +24,13 @@ void turn_proof_done(struct turn_proof *p)
 	*p = (struct turn_proof){ 0 };
 }
 
-void turn_proof_free(struct session_turn *t)
+static void turn_proof_free(struct session_turn *t)
 {
 	turn_proof_done(proof_of(t));
 }
 
 /* What is told of its end. */
-void turn_proof_copy(struct session_turn *to, const struct session_turn *from)
+static void turn_proof_copy(struct session_turn *to, const struct session_turn *from)
 {
 	struct turn_proof *p = proof_of(to);
 
@@ -42,7 +42,7 @@ void turn_proof_copy(struct session_turn *to, const struct session_turn *from)
 	p->results = xstrdup(p->results);
 }
 
-void turn_proof_queued(struct session_turn *t, const struct prompt_params *p)
+static void turn_proof_queued(struct session_turn *t, const struct prompt_params *p)
 {
 	proof_of(t)->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
 	proof_of(t)->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
@@ -56,7 +56,7 @@ static unsigned proof_retries(const struct session *s, const struct session_turn
 }
 
 /* The next attempt at a prompt is told by the one before which it is. */
-void turn_proof_begin(const struct session *s, struct session_turn *t)
+static void turn_proof_begin(const struct session *s, struct session_turn *t)
 {
 	struct turn_proof *p = proof_of(t);
 	struct check_list *list;
@@ -95,7 +95,8 @@ static struct slice newest_said(struct slice text)
 }
 
 /* A message is what comes in pieces one after the other. */
-void turn_proof_put_span(const struct session_turn *t, struct span_note *n, enum span_place at)
+static void turn_proof_put_span(const struct session_turn *t, struct span_note *n,
+				enum span_place at)
 {
 	const struct turn_proof *p = proof_of(t);
 
@@ -105,7 +106,7 @@ void turn_proof_put_span(const struct session_turn *t, struct span_note *n, enum
 		span_put(n, "acpd.checks.verdict", check_verdict_name(p->verdict));
 }
 
-void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update)
+static void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct turn_proof *p = proof_of(t);
@@ -152,7 +153,7 @@ static void on_checked(void *ctx, const struct check_outcome *o)
 	turn_close(s, t);
 }
 
-int turn_proof_run(struct session *s, struct session_turn *t)
+static int turn_proof_run(struct session *s, struct session_turn *t)
 {
 	struct check_turn about = { .turn = t->no };
 
@@ -172,7 +173,8 @@ int turn_proof_run(struct session *s, struct session_turn *t)
 	return 1;
 }
 
-void turn_proof_stop(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
+static void turn_proof_stop(struct session *s, struct session_turn *t,
+			    const struct harness_turn_end *end)
 {
 	if (t->state == TURN_CHECKING) {
 		turn_set_state(s, t, TURN_CANCELLING);
@@ -182,7 +184,7 @@ void turn_proof_stop(struct session *s, struct session_turn *t, const struct har
 	check_run_cancel(proof_of(t)->run);
 }
 
-void turn_proof_abandon(struct session_turn *t)
+static void turn_proof_abandon(struct session_turn *t)
 {
 	if (proof_of(t)->run)
 		check_run_cancel(proof_of(t)->run);
@@ -235,14 +237,14 @@ static void put_attempt(const struct session_turn *t, struct jw *w)
 	jw_end_obj(w);
 }
 
-void turn_proof_put_begun(const struct session_turn *t, struct jw *w)
+static void turn_proof_put_begun(const struct session_turn *t, struct jw *w)
 {
 	if (proof_of(t)->wanted)
 		jw_bool(w, "checks", true);
 	put_attempt(t, w);
 }
 
-void turn_proof_put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at)
+static void turn_proof_put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at)
 {
 	const struct turn_proof *p = proof_of(t);
 	bool failed = t->end.failed; /* after its checks, then */
@@ -285,7 +287,7 @@ static void proof_load(struct turn_proof *ret, struct slice object)
 }
 
 /* A result with a key keeps of its checks only whether they hold, and of a failed one only what it was to prove. */
-bool turn_proof_put_kept(struct jw *w, struct slice acpd, bool failed)
+static bool turn_proof_put_kept(struct jw *w, struct slice acpd, bool failed)
 {
 	struct turn_proof p = { 0 };
 
@@ -307,7 +309,7 @@ bool turn_proof_put_kept(struct jw *w, struct slice acpd, bool failed)
 }
 
 /* One that was to be another attempt and never began has the note of the attempt before: that is known already. */
-void turn_proof_load_turn(struct session_turn *t, struct slice record, bool ended)
+static void turn_proof_load_turn(struct session_turn *t, struct slice record, bool ended)
 {
 	if (!ended && proof_of(t)->attempt)
 		return;
@@ -325,13 +327,13 @@ static void proof_follow(const struct turn_proof *before, struct session_turn *n
 	p->first = before->first;
 }
 
-void turn_proof_follow(const struct session_turn *t, struct session_turn *next)
+static void turn_proof_follow(const struct session_turn *t, struct session_turn *next)
 {
 	proof_follow(proof_of(t), next);
 }
 
 /* Other turns may end between two attempts: prompts that were cancelled while they waited. */
-bool turn_proof_recall_ended(struct session *s, struct slice acpd)
+static bool turn_proof_recall_ended(struct session *s, struct slice acpd)
 {
 	struct turn_proof p = { 0 }, *before = &checks_of(s)->recalled;
 	bool goes_on;
@@ -349,10 +351,40 @@ bool turn_proof_recall_ended(struct session *s, struct slice acpd)
 	return goes_on;
 }
 
-bool turn_proof_recall_next(struct session *s, struct session_turn *next)
+static bool turn_proof_recall_next(struct session *s, struct session_turn *next)
 {
 	if (!checks_of(s)->recalled.retried)
 		return false;
 	proof_follow(&checks_of(s)->recalled, next);
 	return true;
 }
+
+const struct session_part check_part = {
+	.name = "check",
+	.size = sizeof(struct session_checks),
+	.drop = session_checks_drop,
+	.stop = session_checks_abort,
+	.has_job = session_checks_running,
+	.cancelled = session_checks_abort, /* those by hand */
+	.cancel_work = session_checks_cancel,
+	.turn_size = sizeof(struct turn_proof),
+	.turn_queued = turn_proof_queued,
+	.turn_numbered = turn_proof_begin,
+	.put_begun = turn_proof_put_begun,
+	.put_end = turn_proof_put_end,
+	.put_span = turn_proof_put_span,
+	.output = turn_proof_note,
+	.turn_hold = turn_proof_run,
+	.turn_stop = turn_proof_stop,
+	.turn_abandon = turn_proof_abandon,
+	.wants_next = turn_retry_due,
+	.turn_ended = turn_retry_add,
+	.turn_failed_late = turn_retry_fail,
+	.turn_copy = turn_proof_copy,
+	.turn_load = turn_proof_load_turn,
+	.turn_follow = turn_proof_follow,
+	.turn_free = turn_proof_free,
+	.recall_ended = turn_proof_recall_ended,
+	.recall_next = turn_proof_recall_next,
+	.put_kept = turn_proof_put_kept,
+};

@@ -54,23 +54,10 @@ static inline struct session_checks *checks_of(const struct session *s)
 /* The session is closed, or the daemon ends: the run is cancelled. */
 void session_checks_abort(struct session *s);
 
-/* Hooks of the part (session_part.h). */
-void turn_proof_queued(struct session_turn *t, const struct prompt_params *p);
-void turn_proof_begin(const struct session *s, struct session_turn *t);
-void turn_proof_put_begun(const struct session_turn *t, struct jw *w);
-void turn_proof_put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at);
-void turn_proof_put_span(const struct session_turn *t, struct span_note *n, enum span_place at);
-void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update);
-int turn_proof_run(struct session *s, struct session_turn *t);
-void turn_proof_stop(struct session *s, struct session_turn *t, const struct harness_turn_end *end);
-void turn_proof_abandon(struct session_turn *t);
-void turn_proof_copy(struct session_turn *to, const struct session_turn *from);
-void turn_proof_load_turn(struct session_turn *t, struct slice record, bool ended);
-void turn_proof_follow(const struct session_turn *t, struct session_turn *next);
-void turn_proof_free(struct session_turn *t);
-bool turn_proof_recall_ended(struct session *s, struct slice acpd);
-bool turn_proof_recall_next(struct session *s, struct session_turn *next);
-bool turn_proof_put_kept(struct jw *w, struct slice acpd, bool failed);
+/* check_run.c: ends a run of checks that was started by hand with this ctx; done follows. False: there is none. */
+bool session_checks_cancel(struct session *s, const void *ctx);
+/* The session is being freed, so its run ends without waiting. No process of it may be left. */
+void session_checks_drop(struct session *s);
 
 /* turn_retry.c */
 /* What failed should go back to the harness. */

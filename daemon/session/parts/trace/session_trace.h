@@ -36,18 +36,12 @@ static inline struct store_trace *store_trace_of(const struct session_store *st)
 	return st->parts[PART_TRACE];
 }
 
-/* --- session_spans.c --- */
 /*
  * The spans of a turn: itself, its model calls, tool calls, questions, checks, and requests that are relayed; and of what is
  * put into a workspace. Attributes are named as the GenAI conventions of OpenTelemetry do.
  *
  * Tokens are reported once: by the spans of model calls where these pass the daemon, otherwise by the turn's.
  */
-/* It begins, or has ended as its members say. */
-void turn_span_begin(struct session *s, struct session_turn *t);
-void turn_span_end(struct session *s, struct session_turn *t);
-void tool_call_span_begin(const struct session *s, struct turn_tool_call *c);
-void tool_call_span_end(struct session *s, struct turn_tool_call *c, bool ok, uint64_t ms);
 /* Begins a span of that turn; NULL: of the call that opened the session. */
 void span_begin_for(const struct session *s, struct trace_span *x, const struct session_turn *t);
 /* Begins a span of the running turn, or of the call that opened the session. */

@@ -26,14 +26,6 @@ static void put_time(struct jw *w, const char *key, uint64_t ms)
 	jw_str(w, key, clock_iso(ms, text));
 }
 
-/* A turn that another incarnation took is that one's, whoever ends it: by this a reader of two ledgers bills it once. */
-static void usage_put_incarnation(struct jw *w, const struct session *s,
-				  const struct session_turn *t)
-{
-	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
-		jw_str(w, "turnIncarnation", t->incarnation);
-}
-
 /* t NULL: between turns. */
 static void put_who(struct jw *w, const struct session *s, const struct session_turn *t,
 		    const char *type)
@@ -43,7 +35,7 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	if (t) {
 		jw_uint(w, "turn", t->no);
 		jw_str(w, "key", t->key);
-		usage_put_incarnation(w, s, t);
+		turn_put_incarnation(w, t);
 	}
 	jw_str(w, "harness", s->def->id);
 	jw_str(w, "harnessVersion", s->harness.version);
