@@ -148,7 +148,7 @@ static int parse_since(struct jval v, uint64_t *ret, struct err *e)
 /* Of a draft, unless a time is named: what it changes in the real tree. */
 static bool is_of_draft(const struct session *s, struct jval since)
 {
-	return session_draft_on(s) && (since.type == J_NONE || since.type == J_NULL);
+	return session_has_draft(s) && (since.type == J_NONE || since.type == J_NULL);
 }
 
 static int diff_workspace(struct acp_request *q, struct err *e)

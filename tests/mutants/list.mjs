@@ -122,7 +122,7 @@ export const MUTANTS = [
   {
     id: 'session-call-limits', file: 'daemon/session/parts/model/call_limits.c', test: integration('model/model-limits'),
     why: 'a list of fallback models in a call goes around the models that are allowed',
-    from: 'return r->model && may_use(s, r->model) && list_allowed(s, jobj_get(r->body, "models"));', to: 'return r->model && may_use(s, r->model);',
+    from: 'return r->model && may_use(s, r->model) && may_use_list(s, jobj_get(r->body, "models"));', to: 'return r->model && may_use(s, r->model);',
   },
   {
     id: 'session-rules', file: 'daemon/session/parts/rules/rule_judge.c', test: 'test_rules',

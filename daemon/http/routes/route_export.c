@@ -124,7 +124,7 @@ static bool enter_draft(struct session *s, char **root, struct http_reply *ret)
 {
 	struct err e = { 0 };
 
-	if (!session_draft_on(s) || strcmp(*root, session_cwd(s)) != 0)
+	if (!session_has_draft(s) || strcmp(*root, session_cwd(s)) != 0)
 		return true;
 	if (session_tree_open(s, &e) < 0) {
 		http_reply_error(ret, 409, e.reason, e.msg);

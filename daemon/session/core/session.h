@@ -277,7 +277,7 @@ int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct
  * conflictsTotal}. force: raw array of paths that are applied although they are conflicts; may be empty. */
 int session_apply_draft(struct session *s, const char *digest, struct slice force,
 			session_set_fn done, void *ctx, struct err *e);
-bool session_draft_on(const struct session *s);
+bool session_has_draft(const struct session *s);
 /* Member "draft": that there is one, and where; nothing without. */
 void session_put_draft(struct jw *w, const struct session *s);
 /* Where its programs work: its cwd, or the copy of a draft. */

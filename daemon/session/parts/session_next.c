@@ -22,18 +22,18 @@
 
 /* --- facts --------------------------------------------------------------------------------------------- */
 
-static bool fork_copies(const struct session *s)
+static bool is_being_copied(const struct session *s)
 {
 	return s->harness.copying > 0;
 }
 
 /* Parameters changed that a harness reads only when it starts. */
-static bool restart_due(const struct session *s)
+static bool needs_restart(const struct session *s)
 {
 	return s->harness.restart;
 }
 
-static bool reconfigure_due(const struct session *s)
+static bool needs_reconfigure(const struct session *s)
 {
 	return s->harness.reconfigure;
 }
@@ -48,13 +48,13 @@ static bool has_prompt(const struct session *s)
 	return turn_first_queued(s) != NULL;
 }
 
-static bool turn_runs(const struct session *s)
+static bool has_running_turn(const struct session *s)
 {
 	return s->turn.current != NULL;
 }
 
 /* A turn that is no longer current, but whose record or answer is outstanding. */
-static bool turn_ends(const struct session *s)
+static bool has_ending_turn(const struct session *s)
 {
 	return s->turn.ending > 0;
 }
@@ -70,22 +70,22 @@ static const struct {
 	bool (*holds)(const struct session *s);
 	const char *name;
 } facts[FACT_MAX] = {
-	[FACT_FORK_COPIES] = { fork_copies, "fork that copies its home" },
-	[FACT_PROVISIONING] = { provision_busy, "provisioning" },
-	[FACT_DRAFT] = { session_draft_due, "draft to switch, apply or mount" },
-	[FACT_DRAFT_QUEUE] = { session_draft_busy, "request for a draft" },
+	[FACT_FORK_COPIES] = { is_being_copied, "fork that copies its home" },
+	[FACT_PROVISIONING] = { session_is_provisioning, "provisioning" },
+	[FACT_DRAFT] = { session_waits_for_draft, "draft to switch, apply or mount" },
+	[FACT_DRAFT_QUEUE] = { session_has_draft_op, "request for a draft" },
 	[FACT_POOL_QUEUE] = { session_awaits_harness, "place in the queue for harnesses" },
-	[FACT_RESTART] = { restart_due, "due restart" },
-	[FACT_RECONFIGURE] = { reconfigure_due, "option to set" },
+	[FACT_RESTART] = { needs_restart, "due restart" },
+	[FACT_RECONFIGURE] = { needs_reconfigure, "option to set" },
 	[FACT_WAITER] = { has_waiter, "client that waits" },
 	[FACT_PROMPT] = { has_prompt, "queued prompt" },
-	[FACT_RUNNING_TURN] = { turn_runs, "running turn" },
-	[FACT_ENDING_TURN] = { turn_ends, "ending turn" },
-	[FACT_DUE_BASELINE] = { baseline_due, "due baseline" },
-	[FACT_SNAPSHOT] = { baseline_busy, "running snapshot" },
+	[FACT_RUNNING_TURN] = { has_running_turn, "running turn" },
+	[FACT_ENDING_TURN] = { has_ending_turn, "ending turn" },
+	[FACT_DUE_BASELINE] = { baseline_is_due, "due baseline" },
+	[FACT_SNAPSHOT] = { baseline_is_running, "running snapshot" },
 	[FACT_CANCELLED_TICK] = { cancelled_tick, "turn cancelled in this tick" },
-	[FACT_INSPECTION] = { inspections_running, "running inspection" },
-	[FACT_CHECK] = { session_checks_running, "running checks" },
+	[FACT_INSPECTION] = { has_inspections, "running inspection" },
+	[FACT_CHECK] = { session_runs_checks, "running checks" },
 };
 
 static unsigned find_facts(const struct session *s)
@@ -114,7 +114,7 @@ static void begin_turn(struct session *s)
 	struct session_turn *t = turn_first_queued(s);
 	struct err e = { 0 };
 
-	if (t && session_draft_may_begin(s, &e)) {
+	if (t && session_draft_admits_turn(s, &e)) {
 		turn_begin(s, t);
 	} else if (t) {
 		s->turn.current = t;

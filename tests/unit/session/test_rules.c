@@ -123,7 +123,7 @@ static void tools_of_servers(void **state _unused_)
 	static const struct {
 		const char *policy, *mcp, *call;
 		bool gated;
-		enum rule_word word;
+		enum rule_effect word;
 		const char *rule;
 	} rows[] = {
 		{ "{}", "{\"loc\":{\"policy\":\"deny\"}}", ECHO, true, RULE_DENY,
@@ -162,8 +162,8 @@ static void tools_of_servers(void **state _unused_)
 		from.policy = p;
 		from.mcp = mcp;
 		judge_call(&from, rows[i].call, &v);
-		if (v.word != rows[i].word || strcmp(v.rule, rows[i].rule) != 0)
-			fail_msg("row %zu: %d %s", i, v.word, v.rule);
+		if (v.effect != rows[i].word || strcmp(v.rule, rows[i].rule) != 0)
+			fail_msg("row %zu: %d %s", i, v.effect, v.rule);
 		policy_free(p);
 		mcp_policy_free(mcp);
 	}
@@ -178,7 +178,7 @@ static void own_rules_stand_among_the_others(void **state _unused_)
 	static const struct {
 		const char *policy;
 		enum policy_verdict own;
-		enum rule_word word;
+		enum rule_effect word;
 		const char *rule;
 	} rows[] = {
 		{ "{}", POLICY_ALLOW, RULE_ALLOW, "session.rules[1]" },
@@ -207,8 +207,8 @@ static void own_rules_stand_among_the_others(void **state _unused_)
 		assert_int_equal(policy_parse(slice_of(rows[i].policy), NULL, &p, NULL), 0);
 		from.policy = p;
 		judge_call(&from, RUN_X, &v);
-		if (v.word != rows[i].word || strcmp(v.rule, rows[i].rule) != 0)
-			fail_msg("row %zu: %d %s", i, v.word, v.rule);
+		if (v.effect != rows[i].word || strcmp(v.rule, rows[i].rule) != 0)
+			fail_msg("row %zu: %d %s", i, v.effect, v.rule);
 		from.cwd = "/elsewhere";
 		judge_call(&from, RUN_X, &v);
 		assert_true(strncmp(v.rule, "session.", 8) != 0);
@@ -224,7 +224,7 @@ static void what_asks_for_more_than_it_shows_is_asked(void **state _unused_)
 	struct rule_verdict v;
 
 	judge_call(&from, RUN_X, &v);
-	assert_int_equal(v.word, RULE_NONE);
+	assert_int_equal(v.effect, RULE_NONE);
 	assert_false(v.keeps);
 	assert_int_equal(
 		policy_parse(SLICE("{\"write\":[\"**\"],\"categories\":{\"execute\":\"allow\"}}"),
@@ -232,7 +232,7 @@ static void what_asks_for_more_than_it_shows_is_asked(void **state _unused_)
 		0);
 	from.policy = p;
 	judge_call(&from, RUN_X, &v);
-	assert_int_equal(v.word, RULE_ASK);
+	assert_int_equal(v.effect, RULE_ASK);
 	policy_free(p);
 }
 

@@ -314,7 +314,7 @@ static void question_wait(struct session_question *a)
 }
 
 /* A client would refuse the request for one value that does not fit. False: it cannot be shown, or no option is left. */
-static bool check_question(struct session_question *a)
+static bool repair_question(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct store_totals *t = &a->session->store->totals;
@@ -338,7 +338,7 @@ void question_ask(struct session *s, const struct harness_ask *in)
 
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
-	if (!check_question(a)) { /* no client could show it */
+	if (!repair_question(a)) { /* no client could show it */
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "malformed");
 		return;
 	}

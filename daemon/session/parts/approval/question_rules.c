@@ -61,13 +61,13 @@ bool question_apply_rules(struct session_question *a, const struct harness_ask *
 	if (a->elicitation)
 		return false;
 	rules_judge_ask(a->session, in, &v);
-	if (v.word == RULE_DENY) {
+	if (v.effect == RULE_DENY) {
 		question_settle_as(a, ANSWER_REJECT, BY_RULE, v.rule);
 		return true;
 	}
-	if (v.word == RULE_ALLOW && allow_by(a, BY_RULE, v.rule))
+	if (v.effect == RULE_ALLOW && allow_by(a, BY_RULE, v.rule))
 		return true;
-	if (v.word == RULE_NONE && in->approved && allow_by(a, BY_DEFAULT, "approval"))
+	if (v.effect == RULE_NONE && in->approved && allow_by(a, BY_DEFAULT, "approval"))
 		return true;
 	if (v.keeps)
 		rules_make_seed(a->session, in, slice_of(a->params), &v, &a->seed);

@@ -28,7 +28,7 @@ struct served_call {
 	bool over, beyond;
 };
 
-static bool tool_calls_limited(const struct session *s)
+static bool has_tool_call_limit(const struct session *s)
 {
 	return turn_budget_calls_left(s, NULL) >= 0;
 }
@@ -126,7 +126,7 @@ static struct turn_tool_call *find_announced(const struct session *s, const char
  * by it. */
 static void count_tool_call(struct session *s, struct session_turn *t)
 {
-	if (!turn_budget_calls_kept(s))
+	if (!turn_budget_keeps_calls(s))
 		return;
 	if (t) {
 		t->account.tool_calls++;
@@ -152,7 +152,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 
 	if (!t || word == CALL_OURS)
 		return;
-	if (!tool_calls_limited(s)) {
+	if (!has_tool_call_limit(s)) {
 		t->account.tool_calls++;
 		return;
 	}
@@ -167,12 +167,12 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 		return;
 	}
 	count_tool_call(s, t);
-	c->room = turn_budget_calls_kept(s) ? CALL_WITHIN : CALL_BEYOND;
+	c->room = turn_budget_keeps_calls(s) ? CALL_WITHIN : CALL_BEYOND;
 	/* Nothing holds it back: then the turn is stopped at once, without waiting for calls within the budget. */
 	turn_budget_of(t)->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
 }
 
-bool served_calls_at_work(const struct session *s)
+bool has_served_calls(const struct session *s)
 {
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		if (c->open && c->room == CALL_WITHIN)

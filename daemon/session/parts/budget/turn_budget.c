@@ -114,7 +114,7 @@ static bool find_reached(const struct session *s, const struct session_turn *t, 
 	return false;
 }
 
-bool turn_budget_limited(const struct session *s)
+bool turn_budget_is_limited(const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
 
@@ -175,7 +175,7 @@ void turn_budget_put(struct jw *w, const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
 
-	if (!turn_budget_limited(s))
+	if (!turn_budget_is_limited(s))
 		return;
 	jw_arr(w, "budgets");
 	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);)
@@ -221,7 +221,7 @@ static void stop_by_tool_call(struct session *s, const struct budget_stop *why)
 
 	if (!turn_budget_of(t)->trip.tripped)
 		turn_budget_of(t)->trip = *why;
-	if (turn_budget_of(t)->unheld || !served_calls_at_work(s))
+	if (turn_budget_of(t)->unheld || !has_served_calls(s))
 		turn_budget_stop(s, why);
 }
 
@@ -230,7 +230,7 @@ static void check_stops(struct session *s, unsigned which)
 	struct session_turn *t = s->turn.current;
 	struct budget_stop why;
 
-	if (!turn_budget_limited(s))
+	if (!turn_budget_is_limited(s))
 		return;
 	turn_budget_warn(s);
 	which &= stopping_kinds(t);
@@ -245,7 +245,7 @@ static void check_stops(struct session *s, unsigned which)
  * still says and does after the last one is allowed. */
 void turn_budget_check(struct session *s)
 {
-	if (turn_budget_limited(s)) /* asked with every update */
+	if (turn_budget_is_limited(s)) /* asked with every update */
 		check_stops(s, PARTS_FIRST(meters_calls, s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS :
 							      BUDGETS_ALL);
 }
@@ -255,24 +255,24 @@ void turn_budget_check_calls(struct session *s)
 	check_stops(s, BUDGETS_OF_CALLS);
 }
 
-enum budget_room turn_budget_room(const struct session *s,
-				  const struct spending reserved[SCOPE_MAX],
-				  struct budget_stop *why)
+enum budget_capacity turn_budget_capacity(const struct session *s,
+					  const struct spending reserved[SCOPE_MAX],
+					  struct budget_stop *why)
 {
 	const struct session_turn *t = s->turn.current;
 
 	if (t && turn_budget_of(t)->trip.tripped) {
 		*why = turn_budget_of(t)->trip;
-		return BUDGET_SPENT;
+		return CAPACITY_SPENT;
 	}
-	if (!turn_budget_limited(s))
-		return BUDGET_ROOM;
+	if (!turn_budget_is_limited(s))
+		return CAPACITY_LEFT;
 	if (find_reached(s, t, BUDGETS_ALL, why))
-		return BUDGET_SPENT;
+		return CAPACITY_SPENT;
 	for (struct scope_use u = scope_uses(t); scope_use_next(s, t, &u);)
 		if (budget_is_reserved(u.b, &u.used, &reserved[u.scope]))
-			return BUDGET_RESERVED;
-	return BUDGET_ROOM;
+			return CAPACITY_RESERVED;
+	return CAPACITY_LEFT;
 }
 
 void turn_budget_used(const struct session *s, struct spending *ret)
@@ -357,7 +357,7 @@ void turn_budget_refused(struct session *s)
 	turn_budget_call_ended(s);
 }
 
-bool turn_budget_calls_kept(const struct session *s)
+bool turn_budget_keeps_calls(const struct session *s)
 {
 	struct budget_stop why;
 
@@ -388,7 +388,7 @@ bool turn_budget_begin(struct session *s)
 {
 	struct session_turn *t = s->turn.current;
 
-	if (!turn_budget_limited(s))
+	if (!turn_budget_is_limited(s))
 		return true;
 	/* Only the first turn of a prompt: later ones take the budget over, with the time that has passed. */
 	if (turn_budget_of(t)->of_prompt && !turn_budget_of(t)->of_prompt->since_mono)

@@ -67,14 +67,14 @@ void turn_budget_check(struct session *s);
 void turn_budget_check_calls(struct session *s);
 /* Tells of each budget of which 80 % are used, once. */
 void turn_budget_warn(struct session *s);
-/* What is left for a model call that passes the daemon. BUDGET_RESERVED: all of it, by those that run; it may be asked for
- * again when one of them has ended. why: of BUDGET_SPENT. */
-enum budget_room { BUDGET_ROOM, BUDGET_RESERVED, BUDGET_SPENT };
-enum budget_room turn_budget_room(const struct session *s,
-				  const struct spending reserved[SCOPE_MAX],
-				  struct budget_stop *why);
+/* What is left for a model call that passes the daemon. CAPACITY_RESERVED: all of it, by those that run; it may be asked for
+ * again when one of them has ended. why: of CAPACITY_SPENT. */
+enum budget_capacity { CAPACITY_LEFT, CAPACITY_RESERVED, CAPACITY_SPENT };
+enum budget_capacity turn_budget_capacity(const struct session *s,
+					  const struct spending reserved[SCOPE_MAX],
+					  struct budget_stop *why);
 /* Something bounds what is used now. */
-bool turn_budget_limited(const struct session *s);
+bool turn_budget_is_limited(const struct session *s);
 /* By the session, its running turn included. */
 void turn_budget_used(const struct session *s, struct spending *ret);
 /* When the running turn reaches a budget of seconds, monotonic; 0: there is none. */
@@ -85,7 +85,7 @@ void turn_budget_stop(struct session *s, const struct budget_stop *why);
  * that leaves the fewest. */
 int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret);
 /* No more tool calls have begun than there may. */
-bool turn_budget_calls_kept(const struct session *s);
+bool turn_budget_keeps_calls(const struct session *s);
 /* A tool call beyond the budget was not let run. The turn ends by it, from the loop, when those within it are over. */
 void turn_budget_refused(struct session *s);
 /* A tool call is over that passed the daemon. */
@@ -104,6 +104,6 @@ void budget_stop_load(struct slice raw, struct budget_stop *ret);
 void served_calls_announced(struct session *s, struct turn_tool_call *c, struct slice update,
 			    enum call_word word);
 /* Some that the running turn has counted have not ended. */
-bool served_calls_at_work(const struct session *s);
+bool has_served_calls(const struct session *s);
 /* The turn ends: nothing more will be announced of what has passed. */
 void served_calls_leave_turn(struct session *s);

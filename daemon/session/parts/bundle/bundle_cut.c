@@ -290,7 +290,7 @@ static int more_events(struct bundle_cut *c)
 }
 
 /* Of a turn that runs only its calls have been told. */
-static bool usage_belongs(const struct bundle_cut *c, struct slice line)
+static bool is_usage_of_session(const struct bundle_cut *c, struct slice line)
 {
 	if (!jstr_is(jobj_get(line, "sessionId"), c->id))
 		return false;
@@ -307,7 +307,7 @@ static bool put_usage(void *ctx, uint64_t n, struct slice line)
 		return false;
 	c->usage_next = n;
 	c->looked += line.n;
-	if (usage_belongs(c, line)) {
+	if (is_usage_of_session(c, line)) {
 		buf_add_slice(&c->records, line);
 		buf_putc(&c->records, '\n');
 	}

@@ -33,7 +33,7 @@ void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict
 		  JW_RAW("results", results.n ? results : SLICE("[]")));
 }
 
-bool session_checks_running(const struct session *s)
+bool session_runs_checks(const struct session *s)
 {
 	return checks_of(s)->run != NULL;
 }

@@ -61,7 +61,7 @@ void session_checks_drop(struct session *s);
 
 /* turn_retry.c */
 /* What failed should go back to the harness. */
-bool turn_retry_due(const struct session *s, const struct session_turn *t);
+bool turn_retry_is_due(const struct session *s, const struct session_turn *t);
 /* Members "attempts" and "promptUsage" of one that was not the first attempt. */
 void turn_tries_put(const struct session_turn *t, struct jw *w);
 /* If t goes on, the next attempt waits from now on. */

@@ -258,7 +258,7 @@ static void turn_tries_pass(const struct session_turn *from, struct session_turn
 /* --- the next attempt --------------------------------------------------------------------------------------- */
 
 /* False: a check cannot hold, whatever the harness does, because there is no baseline to compare with. */
-static bool can_be_mended(const struct turn_proof *p)
+static bool is_repairable(const struct turn_proof *p)
 {
 	jarr_each(v, slice_of(p->results))
 		if (jstr_is(jobj_get(jobj_get(v.raw, "error").raw, "reason"), "NO_BASELINE"))
@@ -266,12 +266,12 @@ static bool can_be_mended(const struct turn_proof *p)
 	return true;
 }
 
-bool turn_retry_due(const struct session *s, const struct session_turn *t)
+bool turn_retry_is_due(const struct session *s, const struct session_turn *t)
 {
 	const struct turn_proof *p = proof_of(t);
 
 	return !t->end.failed && p->verdict == CHECK_FAILED && p->attempt < p->attempts &&
-	       s->state == SESSION_OPEN && !s->store->stopping && can_be_mended(p);
+	       s->state == SESSION_OPEN && !s->store->stopping && is_repairable(p);
 }
 
 /* The clients that wait for the prompt wait for the next attempt from now on. */

@@ -53,9 +53,9 @@ void draft_opened(struct session *s, const struct session_params *p);
 /* The first of the queue goes on, if it can. */
 void session_draft_go_on(struct session *s);
 /* Something waits for the harness to be gone, and no turn may begin. */
-bool session_draft_due(const struct session *s);
+bool session_waits_for_draft(const struct session *s);
 /* Something is in the queue. */
-bool session_draft_busy(const struct session *s);
+bool session_has_draft_op(const struct session *s);
 /* Those who wait get SESSION_CLOSING. What works is ended by inspections_abort. */
 void session_draft_abort(struct session *s);
 /* Ends what was asked with ctx, with CANCELLED; an apply is undone, unless it is done. False: there is none. */
@@ -86,7 +86,7 @@ char *draft_upper_path(const struct session *s);
 
 /* --- draft_watch.c: what turns have to do with it */
 /* A turn is about to begin. False with e: there is more in it than may be. */
-bool session_draft_may_begin(struct session *s, struct err *e);
+bool session_draft_admits_turn(struct session *s, struct err *e);
 /* A turn has ended, its checks as well. */
 void session_draft_note_turn(struct session *s, struct session_turn *t);
 /* A tool call has ended. */

@@ -45,9 +45,9 @@ static int refuse_unreadable(const struct err *why, struct err *e)
 
 static int check_draft_on(const struct session *s, struct err *e)
 {
-	return session_draft_on(s) ? 0 :
-				     err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
-					     "the session has no draft");
+	return session_has_draft(s) ? 0 :
+				      err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
+					      "the session has no draft");
 }
 
 /* What it shows can be read. */
@@ -83,7 +83,7 @@ static void put_state(struct draft_op *op)
 {
 	struct jw w = JW(&op->answer);
 
-	if (session_draft_on(op->s)) {
+	if (session_has_draft(op->s)) {
 		session_put_draft(&w, op->s);
 		return;
 	}
@@ -135,7 +135,7 @@ static int begin_on(struct draft_op *op, struct err *e)
 	struct err why = { 0 };
 	int r;
 
-	if (session_draft_on(s)) {
+	if (session_has_draft(s)) {
 		put_state(op);
 		return 0;
 	}
@@ -211,7 +211,7 @@ static int begin_off(struct draft_op *op, struct err *e)
 {
 	int r;
 
-	if (!session_draft_on(op->s)) {
+	if (!session_has_draft(op->s)) {
 		put_state(op);
 		return 0;
 	}

@@ -20,7 +20,13 @@ struct draft_op_kind {
 };
 
 /* Who hears of its end, besides done. */
-enum draft_waiter { DRAFT_NOBODY, DRAFT_FIRST, DRAFT_LOAD, DRAFT_HARNESS, DRAFT_AFTER };
+enum draft_waiter {
+	DRAFT_WAITER_NONE,
+	DRAFT_WAITER_START,
+	DRAFT_WAITER_LOAD,
+	DRAFT_WAITER_HARNESS,
+	DRAFT_WAITER_FAILURES
+};
 
 struct draft_op {
 	struct list link;

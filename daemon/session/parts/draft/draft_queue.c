@@ -3,7 +3,7 @@
  *
  * Operations run sequentially. The first claims the tree (workspaces.h), so that no other job on it is half done; then it
  * begins, and usually runs acpd-unpack. An exclusive one waits until no harness runs, and while one is queued no turn starts
- * (session_draft_due, session_next.c).
+ * (session_waits_for_draft, session_next.c).
  *
  * An operation ends exactly once, in op_end: with an answer for a request (done), or with an effect on whoever needed the
  * draft (enum draft_waiter). A request gets errors; a draft that the daemon started on its own reports them as an event.
@@ -26,7 +26,7 @@ static struct draft_op *first_op(const struct session *s)
 	return list_empty(ops) ? NULL : list_first(ops, struct draft_op, link);
 }
 
-bool session_draft_busy(const struct session *s)
+bool session_has_draft_op(const struct session *s)
 {
 	return first_op(s) != NULL;
 }
@@ -40,7 +40,7 @@ static bool needs_mount(const struct session *s)
 	       (!list_empty(&s->harness.open_waiters) || turn_first_queued((struct session *)s));
 }
 
-bool session_draft_due(const struct session *s)
+bool session_waits_for_draft(const struct session *s)
 {
 	list_each(op, (struct list *)&draft_of(s)->ops, struct draft_op, link)
 		if (op->kind->exclusive)
@@ -101,24 +101,24 @@ static void note_failed(struct session *s, const struct err *e)
 static void tell_waiter(struct session *s, enum draft_waiter waiter, const struct err *e)
 {
 	switch (waiter) {
-	case DRAFT_FIRST:
+	case DRAFT_WAITER_START:
 		start_first(s, e);
 		break;
-	case DRAFT_LOAD:
+	case DRAFT_WAITER_LOAD:
 		if (e) {
 			session_open_undone(s);
 			harness_answer_waiters(s, e);
 		}
 		break;
-	case DRAFT_HARNESS:
+	case DRAFT_WAITER_HARNESS:
 		if (e)
 			harness_opened(s, e);
 		break;
-	case DRAFT_AFTER:
+	case DRAFT_WAITER_FAILURES:
 		if (e)
 			note_failed(s, e);
 		break;
-	case DRAFT_NOBODY:
+	case DRAFT_WAITER_NONE:
 		break;
 	}
 }
@@ -203,11 +203,11 @@ void session_draft_go_on(struct session *s)
 
 	if (!op && needs_mount(s)) {
 		op = draft_op_add(s, &draft_op_mount, NULL, NULL);
-		op->waiter = DRAFT_HARNESS;
+		op->waiter = DRAFT_WAITER_HARNESS;
 	}
 	if (!op || op->works ||
 	    (op->kind->exclusive &&
-	     (s->harness.state != H_NONE || baseline_busy(s) || checks_of(s)->run)))
+	     (s->harness.state != H_NONE || baseline_is_running(s) || checks_of(s)->run)))
 		return;
 	op->works = true;
 	workspaces_claim(&s->store->workspaces, &op->claim, s->cwd, on_claimed, op);
@@ -221,7 +221,7 @@ void session_draft_abort(struct session *s)
 	list_each(op, &draft_of(s)->ops, struct draft_op, link) {
 		if (op->runs) /* inspections_abort ends its job, which ends the operation */
 			continue;
-		op->waiter = DRAFT_NOBODY;
+		op->waiter = DRAFT_WAITER_NONE;
 		op_end(op, &e);
 	}
 }
@@ -260,13 +260,13 @@ int draft_launch_first(struct session *s, struct err *e _unused_)
 	if (!draft_of(s)->wanted)
 		return 0;
 	draft_of(s)->wanted = false;
-	draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_FIRST;
+	draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_WAITER_START;
 	session_draft_go_on(s);
 	return 1;
 }
 
 void draft_opened(struct session *s, const struct session_params *p)
 {
-	if (p->draft == DRAFT_WISH_ON && !session_draft_on(s))
-		draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_LOAD;
+	if (p->draft == DRAFT_WISH_ON && !session_has_draft(s))
+		draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_WAITER_LOAD;
 }

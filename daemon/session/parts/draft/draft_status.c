@@ -18,7 +18,7 @@ static const char *const words[] = { [DRAFT_OVERLAY] = "overlay", [DRAFT_COPY] =
 
 void session_put_draft(struct jw *w, const struct session *s)
 {
-	if (!session_draft_on(s))
+	if (!session_has_draft(s))
 		return;
 	jw_obj(w, "draft");
 	jw_bool(w, "on", true);
@@ -34,7 +34,7 @@ static void put_draft_record(struct jw *w, const struct session *s, enum record_
 {
 	if (at != RECORD_STATE)
 		return;
-	if (!session_draft_on(s))
+	if (!session_has_draft(s))
 		return;
 	jw_object(w, "draft", JW_STR("how", words[draft_of(s)->how]),
 		  JW_STR("missing", draft_of(s)->missing));
@@ -59,7 +59,7 @@ static void load_draft_record(struct session *s, struct slice record)
 /* For what would change the real tree beneath the draft. */
 static int refuse_draft(const struct session *s, const char *what, struct err *e)
 {
-	if (!session_draft_on(s))
+	if (!session_has_draft(s))
 		return 0;
 	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "DRAFT_ON",
 		       "%s while the session has a draft: apply it and turn it off before", what);
@@ -67,7 +67,7 @@ static int refuse_draft(const struct session *s, const char *what, struct err *e
 
 static int check_draft_off(const struct session *s, const struct session_params *p, struct err *e)
 {
-	if (p->draft != DRAFT_WISH_OFF || !session_draft_on(s))
+	if (p->draft != DRAFT_WISH_OFF || !session_has_draft(s))
 		return 0;
 	return err_field(e, "_meta.acpd.draft", "DRAFT_ON",
 			 "the session has a draft; _acpd/session/draft turns it off");
@@ -106,7 +106,7 @@ const struct session_part draft_part = {
 	.opened = draft_opened,
 	.put_record = put_draft_record,
 	.load_record = load_draft_record,
-	.holds_harness = session_draft_busy,
+	.holds_harness = session_has_draft_op,
 	.tool_call_reported = session_draft_note_tool,
 	.turn_closed = session_draft_note_turn,
 };

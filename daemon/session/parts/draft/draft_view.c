@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-bool session_draft_on(const struct session *s)
+bool session_has_draft(const struct session *s)
 {
 	return draft_of(s)->how != DRAFT_OFF;
 }

@@ -26,11 +26,11 @@ static void begin_after(struct session *s, const char *why)
 	struct draft_op *op;
 
 	draft_of(s)->failed_checks = draft_of(s)->failed_tools = 0;
-	if (session_draft_on(s) || session_draft_busy(s))
+	if (session_has_draft(s) || session_has_draft_op(s))
 		return;
 	log_info("session", "a draft begins after failures", "session", s->id, "why", why);
 	op = draft_op_add(s, &draft_op_on, NULL, NULL);
-	op->waiter = DRAFT_AFTER;
+	op->waiter = DRAFT_WAITER_FAILURES;
 	op->why = why;
 }
 
@@ -38,7 +38,7 @@ static void begin_after(struct session *s, const char *why)
 static void count_draft_failures(struct session *s, bool failed, int64_t *have, int64_t most,
 				 const char *why)
 {
-	if (!most || session_draft_on(s))
+	if (!most || session_has_draft(s))
 		return;
 	*have = failed ? *have + 1 : 0;
 	if (*have >= most)
@@ -95,7 +95,7 @@ static void on_draft_measured(struct inspection *run, struct slice report, const
 	if (failed)
 		log_warn("session", "a draft could not be measured", "session", s->id, "reason",
 			 failed->reason, "text", failed->msg);
-	if (!failed && session_draft_on(s)) {
+	if (!failed && session_has_draft(s)) {
 		draft_of(s)->use.bytes = jobj_uint(report, "bytes");
 		draft_of(s)->use.over = draft_of(s)->use.bytes > s->store->terms.draft_max;
 	}
@@ -111,7 +111,7 @@ static void measure_draft(struct session *s)
 	struct inspection *run;
 	struct err e = { 0 };
 
-	if (!session_draft_on(s) || draft_of(s)->use.measuring || s->store->stopping ||
+	if (!session_has_draft(s) || draft_of(s)->use.measuring || s->store->stopping ||
 	    s->state != SESSION_OPEN ||
 	    (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted))
 		return;
@@ -133,9 +133,9 @@ static void on_tick(void *ctx)
 	loop_timer_set(s->store->loop, &draft_of(s)->timer, DRAFT_MEASURE_MS, on_tick, s);
 }
 
-bool session_draft_may_begin(struct session *s, struct err *e)
+bool session_draft_admits_turn(struct session *s, struct err *e)
 {
-	if (!session_draft_on(s))
+	if (!session_has_draft(s))
 		return true;
 	if (draft_of(s)->use.over)
 		refuse_large_draft(s, e);
@@ -173,7 +173,7 @@ void session_draft_note_turn(struct session *s, struct session_turn *t)
 		count_draft_failures(s, proof_of(t)->verdict == CHECK_FAILED,
 				     &draft_of(s)->failed_checks, s->setup.draft_after.checks,
 				     "checks");
-	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
+	if (!session_has_draft(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;
 	measure_draft(s);
 	/* Only for a receiver: the report costs a run of acpd-unpack over the whole draft. */

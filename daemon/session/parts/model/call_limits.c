@@ -65,7 +65,7 @@ static bool may_use(const struct session *s, const char *model)
 }
 
 /* Gateways take a list of models as well, of which the next one is asked when the first fails. */
-static bool list_allowed(const struct session *s, struct jval list)
+static bool may_use_list(const struct session *s, struct jval list)
 {
 	if (list.type == J_NONE || list.type == J_NULL)
 		return true;
@@ -81,11 +81,11 @@ static bool list_allowed(const struct session *s, struct jval list)
 }
 
 /* A call without a body, such as GET of the list, names none. */
-static bool model_allowed(const struct session *s, const struct model_request *r)
+static bool model_is_allowed(const struct session *s, const struct model_request *r)
 {
 	if (!r->body.n || !names_models(slice_of(s->setup.provider)))
 		return true;
-	return r->model && may_use(s, r->model) && list_allowed(s, jobj_get(r->body, "models"));
+	return r->model && may_use(s, r->model) && may_use_list(s, jobj_get(r->body, "models"));
 }
 
 /* --- budgets ---------------------------------------------------------------------------------------------------- */
@@ -135,18 +135,18 @@ static bool budgets_admit(struct provider_call *c)
 	if (!model_path_generates(r->api, r->method, r->path))
 		return true;
 	add_reserved(s, reserved);
-	switch (turn_budget_room(s, reserved, &why)) {
-	case BUDGET_ROOM:
+	switch (turn_budget_capacity(s, reserved, &why)) {
+	case CAPACITY_LEFT:
 		break;
-	case BUDGET_RESERVED:
+	case CAPACITY_RESERVED:
 		c->waits = true;
 		return false;
-	case BUDGET_SPENT:
+	case CAPACITY_SPENT:
 		provider_call_refuse(c, MODEL_BUDGET_SPENT, 0);
 		turn_budget_stop(s, &why);
 		return false;
 	}
-	if (turn_budget_limited(s))
+	if (turn_budget_is_limited(s))
 		reserve_for(c);
 	return true;
 }
@@ -175,7 +175,7 @@ void call_limits_ended(struct session *s)
 /* --- calls in a minute -------------------------------------------------------------------------------------------- */
 
 /* Seconds until there may be another one; 0: now, and this is it. */
-static unsigned minute_is_full(struct session *s)
+static unsigned seconds_until_call(struct session *s)
 {
 	unsigned max = (unsigned)s->setup.gateway.limits.calls_per_minute;
 	uint64_t ms = max ? call_rate_take(&model_of(s)->rate, max, clock_mono_ms()) : 0;
@@ -189,14 +189,14 @@ bool call_limits_admit(struct provider_call *c)
 	unsigned secs;
 
 	c->waits = false;
-	if (!model_allowed(s, model_call_request(c->call))) {
+	if (!model_is_allowed(s, model_call_request(c->call))) {
 		provider_call_refuse(c, MODEL_NOT_ALLOWED, 0);
 		return false;
 	}
 	if (!budgets_admit(c))
 		return false;
 	/* Last: it counts the call. */
-	secs = minute_is_full(s);
+	secs = seconds_until_call(s);
 	if (secs)
 		provider_call_refuse(c, MODEL_CALLS_PER_MINUTE, secs);
 	return !secs;

@@ -10,13 +10,13 @@
 
 /* --- another provider -------------------------------------------------------------------------------------- */
 
-static bool provider_text_same(const char *a, const char *b)
+static bool provider_text_is_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 /* Not the model in force, which a client may have chosen since. */
-static bool same_model(const struct session *s, const struct harness_provider *p)
+static bool is_same_model(const struct session *s, const struct harness_provider *p)
 {
 	struct jval had = jobj_get(slice_of(s->setup.provider), "model");
 
@@ -34,10 +34,10 @@ static int check_fixed(const struct session *s, const struct harness_provider *p
 		{ s->setup.provider != NULL, "provider", "the session has no provider" },
 		{ had->via != PROVIDER_ENVIRONMENT, "provider", "the harness has the key itself" },
 		{ p->via != PROVIDER_ENVIRONMENT, "provider.via", "the harness has no key" },
-		{ provider_text_same(p->api, had->api), "provider.api",
+		{ provider_text_is_same(p->api, had->api), "provider.api",
 		  "the harness speaks another API" },
-		{ same_model(s, p), "provider.model", "session/set_model changes the model" },
-		{ provider_text_same(p->small_model, had->small_model), "provider.smallModel",
+		{ is_same_model(s, p), "provider.model", "session/set_model changes the model" },
+		{ provider_text_is_same(p->small_model, had->small_model), "provider.smallModel",
 		  "the harness has been told another" },
 		{ p->idle_timeout_ms == had->idle_timeout_ms, "provider.idleTimeoutMs",
 		  "the harness has been told another" },

@@ -95,7 +95,7 @@ static void session_model_close(struct session *s)
 	direct_drop_keys(s);
 }
 
-bool session_metered(const struct session *s)
+bool session_is_metered(const struct session *s)
 {
 	return s->setup.provider && s->setup.gateway.via != PROVIDER_ENVIRONMENT;
 }
@@ -211,6 +211,6 @@ const struct session_part model_part = {
 	.connect = session_model_open,
 	.disconnect = session_model_close,
 	.put_request = put_model_request,
-	.meters_calls = session_metered,
+	.meters_calls = session_is_metered,
 	.turn_left = calls_leave_turn,
 };

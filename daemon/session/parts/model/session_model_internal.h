@@ -56,7 +56,7 @@ int session_model_open(struct session *s, struct err *e);
 int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
 			    const char *field, struct err *e);
 /* Its model calls pass the daemon, which reads what they use. */
-bool session_metered(const struct session *s);
+bool session_is_metered(const struct session *s);
 
 /* provider_change.c */
 /* A key of a provider stands in the environment of the harness, whoever put it there. */

@@ -1,8 +1,8 @@
 /*
  * rule_judge.c - the verdict of a session's rules on one permission request.
  *
- * Each rule that applies contributes a rank, and the highest rank decides (enum rank). RANK_KEPT
- * lies between RANK_UNSPOKEN and RANK_ASK: a permanent answer satisfies a request that no rule
+ * Each rule that applies contributes a rank, and the highest rank decides (enum rank). RANK_OWN_ALLOW
+ * lies between RANK_UNLISTED and RANK_ASK: a permanent answer satisfies a request that no rule
  * allows, but not a rule that demands a question. Paths are judged twice, as named and as resolved,
  * because either can match a glob. The digest covers everything that the request can do. A request
  * with unread parts has no digest, and gets no permanent rule.
@@ -23,11 +23,11 @@
 #define NAMED_SIZE (2 * PATH_MAX)
 
 /* The higher one decides; of two that are as high the first. */
-enum rank { RANK_NONE, RANK_ALLOW, RANK_UNSPOKEN, RANK_KEPT, RANK_ASK, RANK_DENY };
+enum rank { RANK_NONE, RANK_ALLOW, RANK_UNLISTED, RANK_OWN_ALLOW, RANK_ASK, RANK_DENY };
 
-static const enum rule_word words[] = {
-	[RANK_NONE] = RULE_NONE,  [RANK_ALLOW] = RULE_ALLOW, [RANK_UNSPOKEN] = RULE_ASK,
-	[RANK_KEPT] = RULE_ALLOW, [RANK_ASK] = RULE_ASK,     [RANK_DENY] = RULE_DENY,
+static const enum rule_effect words[] = {
+	[RANK_NONE] = RULE_NONE,       [RANK_ALLOW] = RULE_ALLOW, [RANK_UNLISTED] = RULE_ASK,
+	[RANK_OWN_ALLOW] = RULE_ALLOW, [RANK_ASK] = RULE_ASK,	  [RANK_DENY] = RULE_DENY,
 };
 
 struct weighing {
@@ -53,7 +53,7 @@ static void weigh_policy(struct weighing *w, enum policy_verdict v, const struct
 	if (v == POLICY_DENY)
 		rank = RANK_DENY;
 	else if (v == POLICY_ASK)
-		rank = why->unspoken ? RANK_UNSPOKEN : RANK_ASK;
+		rank = why->unspoken ? RANK_UNLISTED : RANK_ASK;
 	weigh(w, rank, why->rule);
 }
 
@@ -132,7 +132,7 @@ static void weigh_path(struct weighing *w, const char *path, enum policy_access 
 	if (!policy_has_globs(w->from->policy, access))
 		return;
 	if (!find_path(w->from, path, real) || !find_roots(w->from, place, roots)) {
-		weigh(w, RANK_UNSPOKEN, glob_rule(access));
+		weigh(w, RANK_UNLISTED, glob_rule(access));
 		return;
 	}
 	weigh_place(w, real, roots, access);
@@ -141,7 +141,7 @@ static void weigh_path(struct weighing *w, const char *path, enum policy_access 
 		weigh_place(w, named, named_roots, access);
 	/* all below it, of which some may be denied */
 	if (w->r->category != CATEGORY_EXECUTE && (w->r->below || is_directory(real)))
-		weigh(w, RANK_UNSPOKEN, glob_rule(access));
+		weigh(w, RANK_UNLISTED, glob_rule(access));
 }
 
 static void weigh_access(struct weighing *w, enum policy_access access)
@@ -153,7 +153,7 @@ static void weigh_access(struct weighing *w, enum policy_access access)
 	/* commands are judged as such: what files they touch they do not say */
 	if ((r->unread || !r->npaths) && r->category != CATEGORY_EXECUTE &&
 	    policy_has_globs(w->from->policy, access))
-		weigh(w, RANK_UNSPOKEN, glob_rule(access));
+		weigh(w, RANK_UNLISTED, glob_rule(access));
 }
 
 /* --- commands and tools ------------------------------------------------------------------------------------------ */
@@ -194,7 +194,7 @@ static void weigh_own_tool(struct weighing *w)
 	if (r->category == CATEGORY_OTHER && !r->npaths) {
 		if (r->unread ? rules_need(p, NULL) :
 				strcmp(r->kind, "other") == 0 && speaks_of_others(p))
-			weigh(w, RANK_UNSPOKEN, "policy");
+			weigh(w, RANK_UNLISTED, "policy");
 		return;
 	}
 	if (r->reads)
@@ -285,7 +285,7 @@ static void weigh_own(struct weighing *w, const char *digest)
 	char id[OWN_RULE_ID_SIZE];
 
 	if (rule)
-		weigh(w, rule->verdict == POLICY_DENY ? RANK_DENY : RANK_KEPT,
+		weigh(w, rule->verdict == POLICY_DENY ? RANK_DENY : RANK_OWN_ALLOW,
 		      own_rule_id(rule, id));
 }
 
@@ -300,13 +300,13 @@ void rule_judge(const struct rule_sources *from, const struct rule_request *r,
 	else
 		weigh_own_tool(&w);
 	if (from->wide && rules_need(from->policy, from->own))
-		weigh(&w, RANK_UNSPOKEN, "policy");
+		weigh(&w, RANK_UNLISTED, "policy");
 	ret->keeps = key_make(&w, ret->digest);
 	if (ret->keeps)
 		weigh_own(&w, ret->digest);
 	/* A rule that demands a question each time: no stored answer could satisfy it. */
 	ret->keeps = ret->keeps && w.rank != RANK_ASK;
-	ret->word = words[w.rank];
+	ret->effect = words[w.rank];
 	snprintf(ret->rule, sizeof(ret->rule), "%s", w.rule);
 	buf_done(&w.key);
 }

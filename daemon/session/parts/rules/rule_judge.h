@@ -30,7 +30,7 @@ struct rule_sources {
 	bool wide; /* it asks for more than its call shows */
 };
 
-enum rule_word {
+enum rule_effect {
 	RULE_NONE, /* no rule speaks of it */
 	RULE_ALLOW,
 	RULE_ASK,
@@ -38,7 +38,7 @@ enum rule_word {
 };
 
 struct rule_verdict {
-	enum rule_word word;
+	enum rule_effect effect;
 	char rule[POLICY_RULE_SIZE]; /* that decided; "": none */
 	bool keeps; /* an answer "from now on" would hold: it can be known again, and no rule wants it asked each time */
 	char digest[SHA256_HEX]; /* by which it is; if keeps */

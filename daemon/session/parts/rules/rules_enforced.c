@@ -69,7 +69,7 @@ static const char *missing(const struct enforcing *f, unsigned calls, bool *held
 static bool is_gated(const struct enforcing *f, const struct policy_rule_said *said)
 {
 	return said->kind == POLICY_RULE_CATEGORY && said->category == CATEGORY_MCP &&
-	       session_rules_gated(f->s);
+	       session_is_gated(f->s);
 }
 
 static void put_rule(struct jw *w, const char *rule, const char *enforced, const char *why)

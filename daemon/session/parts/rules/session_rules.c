@@ -87,7 +87,7 @@ static bool passes_daemon(const struct session *s, const char *name)
 	return !name && all;
 }
 
-bool session_rules_gated(const struct session *s)
+bool session_is_gated(const struct session *s)
 {
 	return passes_daemon(s, NULL);
 }

@@ -45,7 +45,7 @@ void rules_keep_answer(struct session *s, enum policy_verdict v, const struct ru
 void session_put_rules(struct jw *w, const struct session *s);
 
 /* Every server that the harness was given passes the daemon. */
-bool session_rules_gated(const struct session *s);
+bool session_is_gated(const struct session *s);
 /* The session's policy and rules for servers as they are now; free both. */
 struct policy *session_rules_policy(const struct session *s);
 struct mcp_policy *session_rules_mcp(const struct session *s);

@@ -165,7 +165,7 @@ void leftovers_gone(struct leftovers *l, const char *holder)
 	leftovers_wake(l);
 }
 
-bool leftovers_cleaning(const struct leftovers *l, uid_t uid)
+bool leftovers_is_cleaning(const struct leftovers *l, uid_t uid)
 {
 	return l->current && l->current->uid == uid;
 }

@@ -30,7 +30,7 @@ struct leftovers *leftovers_free(struct leftovers *l);
 /* Nothing of that holder is left but what its uid owns elsewhere. One that holds no uid is nobody's. */
 void leftovers_gone(struct leftovers *l, const char *holder);
 /* Nobody may take that uid just now. */
-bool leftovers_cleaning(const struct leftovers *l, uid_t uid);
+bool leftovers_is_cleaning(const struct leftovers *l, uid_t uid);
 void leftovers_wake(struct leftovers *l);
 /* The job that cleans up after that uid, for acpd-unpack. */
 void leftovers_put_job(const struct agent_uids *uids, uid_t uid, struct buf *ret);

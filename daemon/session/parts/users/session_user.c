@@ -92,9 +92,9 @@ static int share(struct session *s, uid_t uid, const char *tree, struct err *e)
 {
 	int r;
 
-	if (leftovers_cleaning(store_users_of(s->store)->leftovers, uid) ||
-	    uid_lending_takes(store_users_of(s->store)->lending,
-			      uid)) /* else it would kill ours, too */
+	if (leftovers_is_cleaning(store_users_of(s->store)->leftovers, uid) ||
+	    uid_lending_is_taking(store_users_of(s->store)->lending,
+				  uid)) /* else it would kill ours, too */
 		return err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
 			       "the uid that cwd belongs to is being cleaned up; try again");
 	r = agent_uids_hold(store_users_of(s->store)->uids, uid, s->id, tree, e);
@@ -319,7 +319,7 @@ static void free_user(struct session *s)
 	agent_user_done(&s->user);
 }
 
-static bool works_as(void *ctx, uid_t uid)
+static bool uid_is_in_use(void *ctx, uid_t uid)
 {
 	struct session_store *st = ctx;
 
@@ -347,7 +347,7 @@ static int open_users(struct session_store *st, const struct store_config *cfg, 
 		return -EIO;
 	u->lending = uid_lending_new(st);
 	u->leftovers = leftovers_new(&(struct leftovers_spec){
-		st->loop, st->procs, u->uids, works_as, store_background_idle, st });
+		st->loop, st->procs, u->uids, uid_is_in_use, store_background_idle, st });
 	return 0;
 }
 

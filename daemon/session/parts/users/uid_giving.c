@@ -66,7 +66,7 @@ static int put_give_job(struct uid_lending *l, const struct parked_group *g, str
 	lending_put_trees(&w, g, l->uid);
 	jw_uint(&w, "to", l->uid);
 	jw_end_obj(&w);
-	l->step = LENDING_GIVES;
+	l->step = LENDING_GIVING;
 	return lending_start(l, "reown", &job, e);
 }
 

@@ -124,19 +124,19 @@ static void cleaned(struct uid_lending *l, struct slice report)
 
 	if (jobj_uint(report, "failed"))
 		lending_leave_alone(l, "not all that it left could be removed");
-	else if (lending_look(l, &e) < 0)
+	else if (lending_scan(l, &e) < 0)
 		lending_leave_alone(l, e.msg);
 }
 
 static void step_done(struct uid_lending *l, struct slice report, const struct err *e)
 {
-	if (e && l->step == LENDING_GIVES)
+	if (e && l->step == LENDING_GIVING)
 		lending_given_none(l, e);
 	else if (e)
 		lending_leave_alone(l, e->msg);
-	else if (l->step == LENDING_CLEANS)
+	else if (l->step == LENDING_CLEANING)
 		cleaned(l, report);
-	else if (l->step == LENDING_LOOKS)
+	else if (l->step == LENDING_SCANNING)
 		lending_taken(l, report);
 	else
 		lending_given(l);
@@ -162,9 +162,9 @@ static void lending_on_done(void *ctx, struct slice report, const struct err *e)
 
 /* --- asking ------------------------------------------------------------------------------------------------------ */
 
-bool uid_lending_takes(const struct uid_lending *l, uid_t uid)
+bool uid_lending_is_taking(const struct uid_lending *l, uid_t uid)
 {
-	return (l->step == LENDING_CLEANS || l->step == LENDING_LOOKS) && l->uid == uid;
+	return (l->step == LENDING_CLEANING || l->step == LENDING_SCANNING) && l->uid == uid;
 }
 
 /* What is known of the directory of a new session. */
@@ -228,8 +228,8 @@ int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_
 		g = parked_find(store_users_of(l->st)->parked, n->session->id);
 	else if (!n->session && cwd.known && cwd.owner.path)
 		g = parked_at(store_users_of(l->st)->parked, cwd.owner.path);
-	taken_now = (n->session && uid_lending_takes(l, n->session->user.uid)) ||
-		    (cwd.known && uid_lending_takes(l, cwd.owner.uid));
+	taken_now = (n->session && uid_lending_is_taking(l, n->session->user.uid)) ||
+		    (cwd.known && uid_lending_is_taking(l, cwd.owner.uid));
 	lacking = lacks_uid(l, n, &cwd);
 	free(cwd.owner.path);
 	return g || taken_now || lacking ? lending_await(l, g, fn, ctx, e) : 0;

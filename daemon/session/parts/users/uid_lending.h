@@ -25,7 +25,7 @@ struct uid_lending *uid_lending_free(struct uid_lending *l);
 int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_fn fn, void *ctx,
 		     struct err *e);
 /* Sessions of that uid are about to lose it: nobody may join them, or use their files. */
-bool uid_lending_takes(const struct uid_lending *l, uid_t uid);
+bool uid_lending_is_taking(const struct uid_lending *l, uid_t uid);
 /* No job is begun; one that runs is killed, and taken up by the next daemon. */
 void uid_lending_stop(struct uid_lending *l);
 
@@ -34,16 +34,16 @@ void uid_lending_stop(struct uid_lending *l);
 
 enum lending_step {
 	LENDING_IDLE,
-	LENDING_CLEANS, /* what the uid left is removed */
-	LENDING_LOOKS,	/* its trees are looked through */
-	LENDING_GIVES,	/* files of a group get a uid again */
+	LENDING_CLEANING, /* what the uid left is removed */
+	LENDING_SCANNING, /* its trees are looked through */
+	LENDING_GIVING,	  /* files of a group get a uid again */
 };
 
 struct uid_lending {
 	struct session_store *st;
 	struct list waiting;
 	enum lending_step step;
-	uid_t uid;	       /* that is taken; LENDING_GIVES: that is given */
+	uid_t uid;	       /* that is taken; LENDING_GIVING: that is given */
 	unsigned long long no; /* of the group */
 	struct helper_job *helper;
 	bool stopping;
@@ -60,7 +60,7 @@ void lending_put_trees(struct jw *w, const struct parked_group *g, uid_t to);
 /* uid_taking.c */
 /* 0: a uid will be free, or more is known. -ENOENT: nobody's can be taken. */
 int lending_take(struct uid_lending *l);
-int lending_look(struct uid_lending *l, struct err *e);
+int lending_scan(struct uid_lending *l, struct err *e);
 void lending_taken(struct uid_lending *l, struct slice report);
 /* It stays as it is while this daemon runs. */
 void lending_leave_alone(struct uid_lending *l, const char *why);

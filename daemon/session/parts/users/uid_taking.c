@@ -3,7 +3,7 @@
  *
  * The steps: choose a uid whose holders are all at rest, collect its group, remove what it left outside its trees
  * (job leftovers), have its trees looked through (job reown without a new owner), check again, park. The loop runs
- * between the steps and clients can return, so still_at_rest repeats the check. A group that cannot be shut is
+ * between the steps and clients can return, so holders_are_at_rest repeats the check. A group that cannot be shut is
  * left alone: its sessions keep the uid while this daemon runs (kept_uid).
  */
 #include "session/parts/users/uid_lending.h"
@@ -23,7 +23,7 @@
 /* --- whose uid can be taken ------------------------------------------------------------------------------------ */
 
 /* It is closed, and nothing works for it or as it. */
-static bool at_rest(const struct session *s)
+static bool is_at_rest(const struct session *s)
 {
 	return s->state == SESSION_CLOSED && !s->stored.remove && !s->stored.kept_uid &&
 	       !s->harness.copying && !s->harness.proc && list_empty(&s->harness.open_waiters) &&
@@ -52,7 +52,7 @@ static void see_holder(void *ctx, uid_t uid, const char *holder)
 	if (!uid_range_has(range, uid))
 		return;
 	seen->held = true;
-	if (s && at_rest(s))
+	if (s && is_at_rest(s))
 		seen->closed = MAX(seen->closed, retain_closed_at(s));
 	else
 		seen->in_use = true;
@@ -71,7 +71,7 @@ static uid_t taking_choose_uid(const struct uid_lending *l)
 		const struct uid_seen *one = &c.seen[i];
 
 		if (!one->held || one->in_use || (best && one->closed >= best->closed) ||
-		    leftovers_cleaning(store_users_of(l->st)->leftovers, range->first + i) ||
+		    leftovers_is_cleaning(store_users_of(l->st)->leftovers, range->first + i) ||
 		    workspaces_work_as(&l->st->workspaces, range->first + i))
 			continue;
 		best = one;
@@ -204,11 +204,11 @@ int lending_take(struct uid_lending *l)
 		lending_leave_alone(l, f.r < 0 ? strerror(-f.r) : e.msg);
 		f.r = 0;
 	}
-	l->step = LENDING_CLEANS;
+	l->step = LENDING_CLEANING;
 	return 0;
 }
 
-int lending_look(struct uid_lending *l, struct err *e)
+int lending_scan(struct uid_lending *l, struct err *e)
 {
 	JW_BUF(w, job);
 
@@ -216,19 +216,19 @@ int lending_look(struct uid_lending *l, struct err *e)
 	lending_put_trees(&w, lending_group(l), 0);
 	jw_uint(&w, "max", UID_FILES_MAX);
 	jw_end_obj(&w);
-	l->step = LENDING_LOOKS;
+	l->step = LENDING_SCANNING;
 	return lending_start(l, "reown", &job, e);
 }
 
 /* The number of holders is compared too: another session can have joined the uid. */
-static bool still_at_rest(const struct uid_lending *l, const struct parked_group *g)
+static bool holders_are_at_rest(const struct uid_lending *l, const struct parked_group *g)
 {
 	if (agent_uids_holders(store_users_of(l->st)->uids, l->uid) != g->nholders)
 		return false;
 	for (size_t i = 0; i < g->nholders; i++) {
 		const struct session *s = store_find(l->st, g->holders[i]);
 
-		if (!s || !at_rest(s))
+		if (!s || !is_at_rest(s))
 			return false;
 	}
 	return true;
@@ -268,7 +268,7 @@ void lending_taken(struct uid_lending *l, struct slice report)
 	struct parked_group *g = lending_group(l);
 	struct err e = { 0 };
 
-	if (!still_at_rest(l, g)) {
+	if (!holders_are_at_rest(l, g)) {
 		parked_forget(store_users_of(l->st)->parked,
 			      g); /* somebody wants it: it may be taken later */
 		l->step = LENDING_IDLE;

@@ -5,7 +5,7 @@
  * none of the others runs, and then run concurrently. Each run is freed at its end (on_snapshot), which then
  * starts what waits: a baseline that was requested during the run (snapshot_again), then queued comparisons.
  *
- * The end of a baseline or a fold sets baseline_due again: it stays true only if another one is wanted. Until it
+ * The end of a baseline or a fold sets baseline_is_due again: it stays true only if another one is wanted. Until it
  * is false, clients that wait for the workspace get no answer. A failed snapshot keeps no turn from ending: it is
  * logged, and an event reports it.
  */
@@ -48,7 +48,7 @@ char *baseline_dir(const struct session *s)
 }
 
 /* By the order of enum snapshot_run_kind. */
-static bool records(const struct snapshot_run *k)
+static bool run_records(const struct snapshot_run *k)
 {
 	return k->kind < SNAPSHOT_DIFF;
 }
@@ -77,7 +77,7 @@ static void snapshot_put_job(const struct session *s, struct buf *b, const struc
 	jw_str(&w, "root", session_tree(s));
 	jw_str(&w, "dir", dir);
 	if (k->kind != SNAPSHOT_FOLD)
-		jw_uint(&w, records(k) ? "turn" : "since", k->turn);
+		jw_uint(&w, run_records(k) ? "turn" : "since", k->turn);
 	jw_str(&w, "patch", k->patch);
 	if (k->kind == SNAPSHOT_CHANGES)
 		put_query(&w, &k->query);
@@ -112,7 +112,7 @@ static int snapshot_start(struct session *s, struct snapshot_run *k, struct err 
 
 	snapshot_put_job(s, &b, k);
 	r = inspection_start(&k->run, s, verbs[k->kind], buf_slice(&b), on_snapshot, e);
-	workspace_of(s)->snapshots_running += r == 0 && records(k);
+	workspace_of(s)->snapshots_running += r == 0 && run_records(k);
 	return r;
 }
 
@@ -127,14 +127,14 @@ static struct snapshot_run *snapshot_new(struct session *s, enum snapshot_run_ki
 	return k;
 }
 
-bool baseline_busy(const struct session *s)
+bool baseline_is_running(const struct session *s)
 {
 	return workspace_of(s)->snapshots_running > 0;
 }
 
-bool baseline_due(const struct session *s)
+bool baseline_is_due(const struct session *s)
 {
-	return workspace_of(s)->baseline_due;
+	return workspace_of(s)->baseline_is_due;
 }
 
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
@@ -231,7 +231,7 @@ static void diff_begin(struct session *s, struct snapshot_run *k)
 /* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
 static void begin_diffs(struct session *s)
 {
-	while (!baseline_busy(s) && !list_empty(&workspace_of(s)->diffs)) {
+	while (!baseline_is_running(s) && !list_empty(&workspace_of(s)->diffs)) {
 		struct snapshot_run *k =
 			list_first(&workspace_of(s)->diffs, struct snapshot_run, run.link);
 
@@ -266,7 +266,7 @@ static void fold_failed(struct session *s, const struct err *e)
 	if (strcmp(e->reason, "STATE_DAMAGED") != 0 && strcmp(e->reason, "NO_BASELINE") != 0)
 		return;
 	forget_record(s);
-	workspace_of(s)->snapshot_again = workspace_of(s)->baseline_due = true;
+	workspace_of(s)->snapshot_again = workspace_of(s)->baseline_is_due = true;
 }
 
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e)
@@ -274,7 +274,7 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
 	struct session *s = run->session;
 
-	workspace_of(s)->snapshots_running -= records(k);
+	workspace_of(s)->snapshots_running -= run_records(k);
 	if (k->kind == SNAPSHOT_CHANGES)
 		k->done(k->ctx, report, e);
 	else if (k->into)
@@ -290,14 +290,14 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	if (k->kind == SNAPSHOT_TURN)
 		answer_turn(s);
 	if (k->kind == SNAPSHOT_BASELINE || k->kind == SNAPSHOT_FOLD)
-		workspace_of(s)->baseline_due = workspace_of(s)->snapshot_again;
+		workspace_of(s)->baseline_is_due = workspace_of(s)->snapshot_again;
 	if (k->kind == SNAPSHOT_FOLD && e)
 		fold_failed(s, e);
 	inspection_done(run);
 	snapshot_free(k);
 	/* else its end takes the baseline: another one now would lose the list of what is delivered */
-	if (workspace_of(s)->snapshot_again && !provision_writes(s) && !baseline_busy(s) &&
-	    s->state != SESSION_CLOSING && !s->store->stopping)
+	if (workspace_of(s)->snapshot_again && !provision_is_writing(s) &&
+	    !baseline_is_running(s) && s->state != SESSION_CLOSING && !s->store->stopping)
 		baseline_take(s);
 	begin_diffs(s);
 }
@@ -315,7 +315,7 @@ static void snapshot_begin(struct session *s, struct snapshot_run *k)
 }
 
 /* A record is there: of a baseline, and of the turns since. */
-static bool recorded(const struct session *s, const char *name)
+static bool record_exists(const struct session *s, const char *name)
 {
 	_cleanup_(freep) char *dir = baseline_dir(s), *path = file_join(dir, name);
 
@@ -327,8 +327,9 @@ char *baseline_record(const struct session *s)
 {
 	if (!s->setup.baseline || workspace_of(s)->seeded)
 		return NULL;
-	return recorded(s, "index") || (baseline_busy(s) && recorded(s, "")) ? baseline_dir(s) :
-									       NULL;
+	return record_exists(s, "index") || (baseline_is_running(s) && record_exists(s, "")) ?
+		       baseline_dir(s) :
+		       NULL;
 }
 
 /* Snapshots of an earlier record describe another tree, so they are removed first. A seeded directory was created
@@ -353,23 +354,23 @@ void baseline_take(struct session *s)
 	bool seeded = workspace_of(s)->seeded;
 
 	workspace_of(s)->seeded = false;
-	workspace_of(s)->snapshot_again = s->setup.baseline && baseline_busy(s);
-	workspace_of(s)->baseline_due = workspace_of(s)->snapshot_again;
+	workspace_of(s)->snapshot_again = s->setup.baseline && baseline_is_running(s);
+	workspace_of(s)->baseline_is_due = workspace_of(s)->snapshot_again;
 	if (!s->setup.baseline || workspace_of(s)->snapshot_again)
 		return; /* after the one that is being taken */
-	if (seeded || !recorded(s, "index"))
+	if (seeded || !record_exists(s, "index"))
 		begin_baseline(s, seeded);
-	else if (recorded(s, "delivered"))
+	else if (record_exists(s, "delivered"))
 		snapshot_begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
-	workspace_of(s)->baseline_due = baseline_busy(s);
+	workspace_of(s)->baseline_is_due = baseline_is_running(s);
 }
 
 /* Not while the tree is being written or restored. */
 void baseline_resume(struct session *s)
 {
-	if (s->setup.baseline && !workspace_of(s)->provisioning && !baseline_busy(s) &&
+	if (s->setup.baseline && !workspace_of(s)->provisioning && !baseline_is_running(s) &&
 	    s->state != SESSION_CLOSING && !s->store->stopping &&
-	    (workspace_of(s)->snapshot_again || recorded(s, "delivered")) &&
+	    (workspace_of(s)->snapshot_again || record_exists(s, "delivered")) &&
 	    !workspaces_recovering(&s->store->workspaces, s->cwd))
 		baseline_take(s);
 }
@@ -382,7 +383,8 @@ static void snapshot_on_overdue(void *ctx)
 
 /* A turn that never started changed nothing. If its snapshot cannot be started, and none runs, the turn does not
  * wait. */
-bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t))
+bool baseline_await_turn(struct session *s, struct session_turn *t,
+			 void (*done)(struct session_turn *t))
 {
 	char name[64];
 
@@ -390,7 +392,7 @@ bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struc
 		return false;
 	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
 	snapshot_begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
-	if (!baseline_busy(s))
+	if (!baseline_is_running(s))
 		return false;
 	workspace_of(s)->snapshot_turn = t;
 	workspace_of(s)->snapshot_done = done;

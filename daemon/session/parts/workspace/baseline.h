@@ -23,11 +23,12 @@ char *baseline_record(const struct session *s);
 /* Where its snapshots are. */
 char *baseline_dir(const struct session *s);
 /* A snapshot is being taken. */
-bool baseline_busy(const struct session *s);
+bool baseline_is_running(const struct session *s);
 /* Those who wait for the workspace wait for its baseline too, so that their changes are not in it. */
-bool baseline_due(const struct session *s);
+bool baseline_is_due(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
-bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t));
+bool baseline_await_turn(struct session *s, struct session_turn *t,
+			 void (*done)(struct session_turn *t));
 /* What is asked of acpd-unpack. */
 struct change_query {
 	uint64_t since; /* the end of that turn, or of the last before it that is known; 0: the baseline */

@@ -57,7 +57,7 @@ void inspection_done(struct inspection *k)
 	helper_job_free(k->helper);
 }
 
-bool inspections_running(const struct session *s)
+bool has_inspections(const struct session *s)
 {
 	return !list_empty(&workspace_of(s)->inspections);
 }

@@ -40,12 +40,12 @@ static void provisioning_free(struct provisioning *f)
 	free_each(f->instructions, f->members, f);
 }
 
-bool provision_busy(const struct session *s)
+bool session_is_provisioning(const struct session *s)
 {
 	return workspace_of(s)->provisioning != NULL;
 }
 
-bool provision_writes(const struct session *s)
+bool provision_is_writing(const struct session *s)
 {
 	return workspace_of(s)->provisioning && !workspace_of(s)->provisioning->written;
 }
@@ -95,7 +95,7 @@ static void provisioning_answer(struct provisioning *f, const struct err *e)
 void provision_answer(struct session *s)
 {
 	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written &&
-	    !baseline_due(s))
+	    !baseline_is_due(s))
 		provisioning_answer(workspace_of(s)->provisioning, NULL);
 }
 
@@ -130,7 +130,7 @@ static void provisioning_finish(struct provisioning *f, const struct err *e, str
 	if (!e && f->workspace)
 		baseline_take(s);
 	/* A session that closes does not wait for its baseline. */
-	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
+	f->written = !e && baseline_is_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
 	if (!f->written)
 		provisioning_answer(f, e);
 }

@@ -33,7 +33,7 @@ struct session_workspace {
 	bool snapshot_again;	    /* a baseline is wanted when they are */
 	bool baseline_ignoring;	    /* of fewer files: the whole tree has too many */
 	bool seeded;		    /* its directory was begun by the extraction */
-	bool baseline_due;	    /* until the newest is taken nobody is answered */
+	bool baseline_is_due;	    /* until the newest is taken nobody is answered */
 	struct session_turn *snapshot_turn; /* waits for the one at its end */
 	void (*snapshot_done)(struct session_turn *t);
 	struct loop_timer snapshot_timer;
@@ -67,7 +67,7 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
 		     struct err *e);
 void inspection_done(struct inspection *k);
-bool inspections_running(const struct session *s);
+bool has_inspections(const struct session *s);
 /* session_advance is called when each of them has ended. */
 void inspections_abort(struct session *s);
 /* What was asked for with ctx: an inspection, one that waits, or a provisioning (the hook cancel_work). */
@@ -79,9 +79,9 @@ const struct err *inspection_cancelled(struct err *e);
 /* Puts what a client asked for into a session's workspace and private home, before its harness is started or while it
  * lives. Until that has ended no harness is started and no turn begins. */
 
-bool provision_busy(const struct session *s);
+bool session_is_provisioning(const struct session *s);
 /* It is at work, and does not wait for the baseline alone. */
-bool provision_writes(const struct session *s);
+bool provision_is_writing(const struct session *s);
 /* Whoever asked is answered once the baseline is taken, too. */
 void provision_answer(struct session *s);
 /* The session is being closed. */

@@ -115,7 +115,7 @@ static void free_workspace(struct session *s)
 
 static bool workspace_has_job(const struct session *s)
 {
-	return provision_busy(s) || inspections_running(s) || baseline_busy(s);
+	return session_is_provisioning(s) || has_inspections(s) || baseline_is_running(s);
 }
 
 static void stop_workspace(struct session *s)
@@ -162,11 +162,11 @@ const struct session_part workspace_part = {
 	.open_again = provision_again,
 	.inherit = provision_inherit,
 	.closed = provision_closed,
-	.is_preparing = provision_busy,
-	.holds_harness = provision_busy,
+	.is_preparing = session_is_provisioning,
+	.holds_harness = session_is_provisioning,
 	.has_job = workspace_has_job,
 	.put_files = put_instructions_file,
-	.delays_answer = baseline_due,
-	.turn_wait = baseline_turn,
+	.delays_answer = baseline_is_due,
+	.turn_wait = baseline_await_turn,
 	.turn_free = workspace_forget_turn,
 };
