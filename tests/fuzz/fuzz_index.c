@@ -8,6 +8,7 @@
 #include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "unpack/snapshot/index.h"
+#include "unpack/snapshot/lists.h"
 
 #include <errno.h>
 #include <sys/mman.h>

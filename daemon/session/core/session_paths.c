@@ -262,13 +262,6 @@ char *paths_run(const struct session_store *st, const char *id, const char *name
 	return name ? file_join(dir, name) : TAKE_PTR(dir);
 }
 
-char *paths_run(const struct session_store *st, const char *id, const char *name)
-{
-	_cleanup_(freep) char *all = file_join(st->state_dir, "runs"), *dir = file_join(all, id);
-
-	return name ? file_join(dir, name) : TAKE_PTR(dir);
-}
-
 char *paths_journal_path(const struct session_store *st, const char *id)
 {
 	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");

@@ -10,7 +10,7 @@
 
 #include "fetcher/fetcher.h"
 #include "session/parts/model/session_model_internal.h"
-#include "proc/netns.h"
+#include "proc/spaces/netns.h"
 
 #include <errno.h>
 #include <sys/socket.h>
