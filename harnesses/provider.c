@@ -104,7 +104,7 @@ static int choose_via(struct harness_provider *p, struct err *e)
 static int check_via(const struct harness_provider *p, struct err *e)
 {
 	const struct {
-		bool there;
+		bool is_set;
 		const char *field;
 		unsigned only; /* bit per enum harness_via */
 		const char *why;
@@ -126,7 +126,7 @@ static int check_via(const struct harness_provider *p, struct err *e)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].there && !(rows[i].only & 1u << p->via))
+		if (rows[i].is_set && !(rows[i].only & 1u << p->via))
 			return err_field(e, rows[i].field, "FIELD_INVALID", "%s", rows[i].why);
 	if (p->via == PROVIDER_ENVIRONMENT && !p->given_key)
 		return err_field(e, FIELD "key", "FIELD_MISSING",

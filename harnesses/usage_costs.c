@@ -50,21 +50,21 @@ static size_t take_digits(struct slice *s, unsigned __int128 *value, int *scale)
 /* "e-7"; false: there is something else. */
 static bool take_exponent(struct slice *s, int *scale)
 {
-	bool minus;
+	bool is_negative;
 	uint64_t n;
 
 	if (!s->n)
 		return true;
 	if (!slice_skip(s, "e") && !slice_skip(s, "E"))
 		return false;
-	minus = slice_skip(s, "-");
-	if (!minus)
+	is_negative = slice_skip(s, "-");
+	if (!is_negative)
 		slice_skip(s, "+");
 	if (!u64_parse(*s, &n))
 		return false;
 	/* Limited so that the sum of all scales fits an int. */
 	n = MIN(n, 100000u);
-	*scale += minus ? -(int)n : (int)n;
+	*scale += is_negative ? -(int)n : (int)n;
 	return true;
 }
 
@@ -90,7 +90,7 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 {
 	unsigned __int128 value = 0;
 	struct slice s = number;
-	bool minus = slice_skip(&s, "-");
+	bool is_negative = slice_skip(&s, "-");
 	int scale = 12; /* of COST_UNIT */
 	size_t before, after = 0;
 
@@ -105,7 +105,8 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 		scale += dropped - (int)MIN(after, 1000000u);
 	}
 	/* -0 is a valid cost; any other negative number is not. */
-	if (!before || !take_exponent(&s, &scale) || (minus && value) || !scale_up(&value, scale))
+	if (!before || !take_exponent(&s, &scale) || (is_negative && value) ||
+	    !scale_up(&value, scale))
 		return false;
 	*ret = (int64_t)value;
 	return true;

@@ -81,7 +81,7 @@ struct codex_item {
 	unsigned nth;		    /* of this id in the turn, from 0 */
 	bool started;
 	bool streamed; /* some of its text has been sent */
-	bool done;
+	bool is_done;
 	char *tool;	   /* MCP: its name */
 	struct buf body;   /* members of the tool call without id and status */
 	size_t head;	   /* bytes of it that say what the call is, before its content */

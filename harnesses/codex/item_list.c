@@ -9,7 +9,7 @@
 /* It is a tool call that has not ended. */
 static bool codex_item_is_open(const struct codex_item *it)
 {
-	return it->row && !it->done;
+	return it->row && !it->is_done;
 }
 
 struct codex_item *codex_item_newest(struct harness *h, const char *id)
@@ -36,7 +36,7 @@ struct codex_item *codex_item_find(struct harness *h, const char *id)
 struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool)
 {
 	list_each(it, &h->items, struct codex_item, link)
-		if (tool && it->tool && !it->done && strcmp(it->tool, tool) == 0)
+		if (tool && it->tool && !it->is_done && strcmp(it->tool, tool) == 0)
 			return it;
 	return NULL;
 }
@@ -86,7 +86,7 @@ struct codex_item *codex_item_for_text(struct harness *h, const char *id)
 {
 	struct codex_item *it = codex_item_text(h, id);
 
-	if (it && !it->done)
+	if (it && !it->is_done)
 		return it;
 	it = codex_item_newest(h, id);
 	return it ? codex_item_again(h, it) : codex_item_add(h, id);

@@ -78,7 +78,7 @@ static void send_unstreamed(struct harness *h, struct codex_item *it, struct sli
 {
 	struct jval type = jobj_get(item, "type"), text = jobj_get(item, "text");
 
-	if (it->streamed || it->done)
+	if (it->streamed || it->is_done)
 		return;
 	if (!jstr_is(type, "reasoning")) {
 		if (text.type == J_STRING)
@@ -178,7 +178,7 @@ void codex_output_show(struct harness *h)
 {
 	h->output_waits = false;
 	list_each(it, &h->items, struct codex_item, link) {
-		if (it->done || !it->unsent)
+		if (it->is_done || !it->unsent)
 			continue;
 		it->unsent = 0;
 		send_output(h, it, "in_progress");
@@ -192,7 +192,7 @@ static void add_output(struct harness *h, struct slice params, const char *key, 
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct codex_item *it = codex_item_find(h, id);
 
-	if (!it || !it->row || it->done || jstr_decode_bytes(jobj_get(params, key), &text) < 0 ||
+	if (!it || !it->row || it->is_done || jstr_decode_bytes(jobj_get(params, key), &text) < 0 ||
 	    !buf_len(&text))
 		return;
 	if (replace)
@@ -217,7 +217,7 @@ void codex_on_mcp_progress(struct harness *h, struct slice params)
 
 void codex_item_goes_on(struct harness *h, struct codex_item *it)
 {
-	if (it->row && !it->done)
+	if (it->row && !it->is_done)
 		send_output(h, it, "in_progress");
 }
 
@@ -228,7 +228,7 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 	struct jval changes = jobj_get(params, "changes");
 	struct codex_item *it = codex_item_find(h, id);
 
-	if (!it || !it->row || it->done || changes.type != J_ARRAY)
+	if (!it || !it->row || it->is_done || changes.type != J_ARRAY)
 		return;
 	jraw_set(&it->paths, changes, J_ARRAY);
 	/* The notification has the member that the row reads from an item: changes. */
@@ -255,7 +255,7 @@ static void end_item_call(struct harness *h, struct codex_item *it, struct slice
 	codex_output_put(&w, "rawOutput", item);
 	jw_end_obj(&w);
 	codex_event(h, &b);
-	it->done = true;
+	it->is_done = true;
 	buf_done(&it->output);
 }
 
@@ -294,7 +294,7 @@ void codex_on_item_started(struct harness *h, struct slice params)
 	if (!it || codex_item_same(h, it->id, item, true))
 		return; /* it was reported before */
 	/* A gateway has used the id again: this is another item. */
-	if (it->started || it->done)
+	if (it->started || it->is_done)
 		it = codex_item_again(h, it);
 	it->started = true;
 	if (of_this_turn(h, params) && !jstr_is(type, "userMessage"))
@@ -316,7 +316,7 @@ static struct codex_item *ended_item(struct harness *h, struct codex_item *newes
 		it = codex_item_text(h, newest->id);
 		return it ? it : codex_item_for_text(h, newest->id);
 	}
-	if (it || (newest->row && newest->done))
+	if (it || (newest->row && newest->is_done))
 		return it ? it : newest;
 	codex_on_item_started(h, params); /* its start was never reported */
 	return codex_item_newest(h, newest->id);
@@ -329,7 +329,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 	struct jval type = jobj_get(item, "type");
 
 	it = it ? ended_item(h, it, params, item) : NULL;
-	if (!it || it->done)
+	if (!it || it->is_done)
 		return;
 	if (it->row)
 		end_item_call(h, it, item);
@@ -338,7 +338,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 	else if (jstr_is(type, "agentMessage") || jstr_is(type, "plan") ||
 		 jstr_is(type, "reasoning"))
 		send_unstreamed(h, it, item);
-	it->done = true;
+	it->is_done = true;
 }
 
 /* --- what a patch touches -------------------------------------------------------------------------------- */

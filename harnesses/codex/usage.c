@@ -53,19 +53,19 @@ static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
 static bool take_counts(struct meter *m, struct slice total, struct slice last,
 			struct harness_usage *ret)
 {
-	bool told = jobj_uint(last, "inputTokens") || jobj_uint(last, "outputTokens"),
+	bool has_last = jobj_uint(last, "inputTokens") || jobj_uint(last, "outputTokens"),
 	     grown = false;
 	uint64_t now;
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		struct jval v = jobj_get(told ? last : total, counts[i].key);
+		struct jval v = jobj_get(has_last ? last : total, counts[i].key);
 
 		now = jobj_uint(total, counts[i].key);
 		if (counts[i].what == COUNT_INPUT || counts[i].what == COUNT_OUTPUT)
 			grown |= now > m->total[i];
 		/* Sets only a valid count, so the growth below needs the bit in has. */
 		harness_usage_set(ret, counts[i].what, v);
-		if (!told && (ret->has & 1u << counts[i].what))
+		if (!has_last && (ret->has & 1u << counts[i].what))
 			ret->count[counts[i].what] = now > m->total[i] ? now - m->total[i] : 0;
 		m->total[i] = now;
 	}
@@ -73,7 +73,7 @@ static bool take_counts(struct meter *m, struct slice total, struct slice last,
 	if (!ret->count[COUNT_CACHE_WRITE])
 		ret->has &= ~(1u << COUNT_CACHE_WRITE);
 	/* Without a known earlier total the growth is not the usage of one call. */
-	return grown && (told || m->known);
+	return grown && (has_last || m->known);
 }
 
 static void put_context_gauge(struct harness *h, struct slice usage, struct slice last)
@@ -93,22 +93,22 @@ void codex_on_usage(struct harness *h, struct slice params)
 	struct harness_usage u = { .model = h->used_model ? h->used_model : h->now.model,
 				   .source = "thread/tokenUsage/updated" };
 	struct meter *meter;
-	bool ours, call;
+	bool is_own, call;
 
 	if (!thread || !last.n)
 		return;
-	ours = h->thread_id && strcmp(thread, h->thread_id) == 0;
+	is_own = h->thread_id && strcmp(thread, h->thread_id) == 0;
 	/* Before the returns below: totals are stored even for reports that are not counted. */
-	meter = meter_of(h, thread, ours && !h->restored);
+	meter = meter_of(h, thread, is_own && !h->restored);
 	call = take_counts(meter, total, last, &u);
 	meter->known = true;
 	/* an older turn's number is what a resumed thread begins with */
-	if (ours && !(h->turn_id && jstr_is(jobj_get(params, "turnId"), h->turn_id)))
+	if (is_own && !(h->turn_id && jstr_is(jobj_get(params, "turnId"), h->turn_id)))
 		return;
 	if (call && h->turn != TURN_NONE)
 		h->host.ops->usage(h->host.ctx, &u);
-	if (ours)
+	if (is_own)
 		codex_answer_awaited(h, false);
-	if (ours && h->turn != TURN_NONE)
+	if (is_own && h->turn != TURN_NONE)
 		put_context_gauge(h, usage, last);
 }

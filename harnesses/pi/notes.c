@@ -79,9 +79,9 @@ void pi_on_compaction_end(struct harness *h, const struct pi_record *r)
 	struct slice result = r->m[M_RESULT].v.raw;
 	struct jval error = jobj_get(r->line, "errorMessage");
 	bool aborted = jobj_get(r->line, "aborted").type == J_TRUE;
-	bool done = r->m[M_RESULT].v.type == J_OBJECT;
+	bool has_result = r->m[M_RESULT].v.type == J_OBJECT;
 
-	put_compaction(h, &w, aborted ? "cancelled" : done ? "completed" : "failed");
+	put_compaction(h, &w, aborted ? "cancelled" : has_result ? "completed" : "failed");
 	put_compaction_summary(&w, jobj_get(result, "summary"));
 	if (error.type == J_STRING)
 		jw_raw(&w, "error", error.raw);

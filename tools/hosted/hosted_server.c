@@ -32,7 +32,7 @@ struct hosted_server {
 	struct hosted_check check;
 	/* of the last handshake and check */
 	char *revision, *title, *version;
-	bool legacy, looked;
+	bool is_legacy, is_checked;
 	unsigned start_ms, latency_ms;
 	int tools;
 	/* what went wrong last */
@@ -87,7 +87,7 @@ static void hosted_server_on_checked(void *ctx, const struct hosted_check_result
 		log_warn("mcp", "server not looked at", "server", s->config.entry->name, "reason",
 			 s->error.reason, "text", s->error.msg);
 	} else {
-		s->looked = true;
+		s->is_checked = true;
 		s->tools = result->tools;
 		s->latency_ms = result->latency_ms;
 	}
@@ -189,7 +189,7 @@ static void on_up(void *ctx, const struct mcp_server_info *info)
 	xstrset(&s->revision, info->revision);
 	xstrset(&s->title, info->name);
 	xstrset(&s->version, info->version);
-	s->legacy = info->legacy;
+	s->is_legacy = info->is_legacy;
 	s->start_ms = info->latency_ms;
 	hosted_server_set_state(s, HOSTED_READY);
 	hosted_server_check(s);
@@ -403,10 +403,10 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 	if (!s->revision)
 		return;
 	jw_str(w, "revision", s->revision);
-	jw_str(w, "era", s->legacy ? "legacy" : "modern");
+	jw_str(w, "era", s->is_legacy ? "legacy" : "modern");
 	jw_object(w, "serverInfo", JW_STR("name", s->title), JW_STR("version", s->version));
 	jw_uint(w, "startMs", s->start_ms);
-	if (!s->looked)
+	if (!s->is_checked)
 		return;
 	jw_uint(w, "latencyMs", s->latency_ms);
 	if (s->tools >= 0)

@@ -45,7 +45,7 @@ static const char *need_roots(struct slice params _unused_)
 static const struct kind {
 	const char *method;
 	const char *(*need)(struct slice params); /* the capability, as a path */
-	bool params;				  /* required */
+	bool needs_params;
 } kinds[] = {
 	{ "elicitation/create", need_elicitation, true },
 	{ "sampling/createMessage", need_sampling, true },
@@ -220,7 +220,7 @@ static int front_question_check(const struct front_request *x, struct slice key,
 	bool absent = params.type == J_NONE || params.type == J_NULL;
 	const char *need;
 
-	if (!kind || (absent ? kind->params : params.type != J_OBJECT))
+	if (!kind || (absent ? kind->needs_params : params.type != J_OBJECT))
 		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
 			       "%s asked for input in a way that MCP has not got: \"%.*s\"",
 			       x->method->name, (int)MIN(key.n, 60u), key.p);

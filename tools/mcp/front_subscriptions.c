@@ -30,7 +30,7 @@ static void front_stream_open(void *ctx);
 
 static bool wants_list(const struct mcp_front *f, const struct list_kind *k)
 {
-	return f->listen.lists && front_legacy_server_can(f, k->group, "listChanged");
+	return f->listen.wants_lists && front_legacy_server_can(f, k->group, "listChanged");
 }
 
 /* --- watches --- */
@@ -338,9 +338,9 @@ static void front_stream_open(void *ctx)
 
 void front_subscriptions_lists(struct mcp_front *f)
 {
-	if (f->listen.lists || !f->server_capabilities)
+	if (f->listen.wants_lists || !f->server_capabilities)
 		return;
-	f->listen.lists = true;
+	f->listen.wants_lists = true;
 	front_subscriptions_change(f);
 }
 

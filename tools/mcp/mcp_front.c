@@ -65,7 +65,7 @@ static void refuse_message(struct mcp_front *f, const struct err *e, struct slic
 /* The codes of our transports to a server, and those of 2026-07-28 about itself. A legacy client knows none of them. */
 static const struct hidden {
 	int code;
-	bool ours; /* hidden in both eras */
+	bool in_both; /* hidden in both eras */
 	const char *reason, *text;
 } hidden[] = {
 	{ MCP_HEADER_MISMATCH, false, "HEADER_MISMATCH",
@@ -80,22 +80,22 @@ static const struct hidden {
 	{ MCP_ACP_FAILED, true, "SERVER_FAILED", "The server failed without an answer" },
 };
 
-static const struct hidden *find_hidden(struct slice error, bool legacy)
+static const struct hidden *find_hidden(struct slice error, bool is_legacy)
 {
 	int64_t code;
 
 	if (jdec_int(jobj_get(error, "code"), &code) < 0)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
-		if (code == hidden[i].code && (legacy || hidden[i].ours))
+		if (code == hidden[i].code && (is_legacy || hidden[i].in_both))
 			return &hidden[i];
 	return NULL;
 }
 
 /* A hidden code becomes an internal error that keeps the text. */
-static void put_translated(struct buf *out, struct slice error, bool legacy)
+static void put_translated(struct buf *out, struct slice error, bool is_legacy)
 {
-	const struct hidden *h = find_hidden(error, legacy);
+	const struct hidden *h = find_hidden(error, is_legacy);
 	struct jval message = jobj_get(error, "message");
 	struct slice data = jobj_get(error, "data").raw;
 	struct jw w = JW(out);

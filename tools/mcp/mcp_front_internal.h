@@ -33,7 +33,7 @@ struct front_stream {
 struct front_subscriptions {
 	struct list watches; /* resources */
 	unsigned watching;
-	bool lists;			  /* notifications/initialized came: list_changed, too */
+	bool wants_lists;		  /* notifications/initialized came: list_changed, too */
 	unsigned wanted;		  /* counts changes of the above */
 	struct front_stream *live, *next; /* acknowledged; not yet: the set changed since */
 	bool lost; /* a live one ended by itself: something may have been missed */

@@ -36,7 +36,7 @@ struct mcp_serving {
 	struct buf waiting; /* for the client */
 	bool eof;
 	bool moved; /* something was written since the grace began */
-	bool over;
+	bool is_over;
 	const char *fault;
 
 	struct mcp_budget *budget; /* may be NULL */
@@ -55,9 +55,9 @@ static void turn_soon(struct mcp_serving *s)
  * at all calls. */
 static void mcp_serving_finish(struct mcp_serving *s, const char *fault)
 {
-	if (s->over)
+	if (s->is_over)
 		return;
-	s->over = true;
+	s->is_over = true;
 	s->fault = fault;
 	turn_soon(s);
 }
@@ -96,13 +96,13 @@ static void mcp_serving_take_lines(struct mcp_serving *s)
 	struct slice line;
 	int r = 0;
 
-	while (!s->over && !is_full(s) && (r = lines_next(&s->lines, &line)) > 0) {
+	while (!s->is_over && !is_full(s) && (r = lines_next(&s->lines, &line)) > 0) {
 		loop_timer_cancel(&s->half);
 		mcp_serving_feed(s, line);
 	}
 	if (r < 0)
 		mcp_serving_finish(s, "a message is too long");
-	if (s->over || r || is_full(s))
+	if (s->is_over || r || is_full(s))
 		return;
 	if (s->eof) { /* the last line may lack its end */
 		mcp_serving_feed(s, lines_rest(&s->lines));
@@ -222,8 +222,8 @@ static void mcp_serving_flush(struct mcp_serving *s)
 /* Reads while the client reads, writes while there is something. */
 static void mcp_serving_watch(struct mcp_serving *s)
 {
-	bool take = !s->over && !s->eof && !is_full(s);
-	bool give = !s->over && buf_len(&s->waiting);
+	bool take = !s->is_over && !s->eof && !is_full(s);
+	bool give = !s->is_over && buf_len(&s->waiting);
 
 	if (!s->file_in && loop_io_set(s->loop, &s->in, take ? EPOLLIN : 0) == -EPERM)
 		s->file_in = true;
@@ -238,16 +238,16 @@ static void mcp_serving_turn(void *ctx)
 {
 	struct mcp_serving *s = ctx;
 
-	if (!s->over)
+	if (!s->is_over)
 		mcp_serving_flush(s);
-	if (!s->over)
+	if (!s->is_over)
 		mcp_serving_take_lines(s);
 	if (s->eof && !mcp_front_waiting(s->front) && !buf_len(&s->waiting) &&
 	    !lines_rest(&s->lines).n)
 		mcp_serving_finish(s, NULL);
 	account(s, lines_rest(&s->lines).n, buf_len(&s->waiting));
 	mcp_serving_watch(s);
-	if (!s->over)
+	if (!s->is_over)
 		return;
 	loop_task_cancel(&s->task);
 	loop_timer_cancel(&s->half);

@@ -7,7 +7,7 @@
 struct tag_backend {
 	struct mcp_backend backend;
 	struct mcp_backend *inner;
-	bool session;	    /* else for a harness */
+	bool for_session;   /* else for a harness */
 	struct buf members; /* of _meta.acpd */
 };
 
@@ -16,10 +16,11 @@ static struct mcp_call *tag_call(struct mcp_backend *b, const char *method, stru
 {
 	struct tag_backend *t = container_of(b, struct tag_backend, backend);
 	/* In front of a gate, nothing that a harness itself wrote under the key stays. */
-	struct jval said = t->session ? mcp_meta_get(params, "acpd") : (struct jval){ 0 };
+	struct jval said = t->for_session ? mcp_meta_get(params, "acpd") : (struct jval){ 0 };
 	_cleanup_(buf_done) struct buf own = { 0 }, with = { 0 };
 
-	if (t->session || strcmp(method, "tools/list") == 0 || strcmp(method, "tools/call") == 0) {
+	if (t->for_session || strcmp(method, "tools/list") == 0 ||
+	    strcmp(method, "tools/call") == 0) {
 		buf_puts(&own, "\"acpd\":");
 		mcp_object_merge(&own, said.type == J_OBJECT ? said.raw : SLICE("{}"),
 				 buf_slice(&t->members));
@@ -42,13 +43,13 @@ static void tag_free(struct mcp_backend *b)
 
 static const struct mcp_backend_ops tag_ops = { .call = tag_call, .free = tag_free };
 
-static struct tag_backend *tag_new(struct mcp_backend *inner, bool session)
+static struct tag_backend *tag_new(struct mcp_backend *inner, bool for_session)
 {
 	struct tag_backend *t = new0(struct tag_backend);
 
 	t->backend.ops = &tag_ops;
 	t->inner = inner;
-	t->session = session;
+	t->for_session = for_session;
 	return t;
 }
 

@@ -51,15 +51,15 @@ static void add_shim(struct assembly *a, const char *name)
 	jw_end_obj(w);
 }
 
-/* own: b is freed with it, also after an error. */
+/* is_own: b is freed with it, also after an error. */
 static int add_backend(struct assembly *a, const char *name, enum served_via via,
-		       struct mcp_backend *b, bool own, struct err *e)
+		       struct mcp_backend *b, bool is_own, struct err *e)
 {
 	struct session_servers *v = a->v;
 	const struct served_server_spec spec = { .name = name,
 						 .via = via,
 						 .inner = b,
-						 .own = own,
+						 .is_own = is_own,
 						 .for_harness = true,
 						 .rules = v->rules,
 						 .fallback = v->fallback,
@@ -67,7 +67,7 @@ static int add_backend(struct assembly *a, const char *name, enum served_via via
 	struct served_server *o;
 
 	if (session_servers_listen(v, e) < 0) {
-		if (own)
+		if (is_own)
 			mcp_backend_free(b);
 		return -EIO;
 	}

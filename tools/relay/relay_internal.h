@@ -86,8 +86,8 @@ enum served_via {
 struct served_server_spec {
 	const char *name;
 	enum served_via via;
-	struct mcp_backend *inner; /* must outlive this; owned by it if own */
-	bool own;
+	struct mcp_backend *inner; /* must outlive this; owned by it if is_own */
+	bool is_own;
 	bool for_harness; /* to the harness, not only to clients of /mcp */
 	const struct mcp_policy *rules;
 	enum policy_verdict fallback; /* for tools without a rule */
@@ -150,7 +150,7 @@ struct served_server {
 	enum served_via via;
 	bool for_harness; /* to the harness; else only to /mcp */
 	struct mcp_backend *inner;
-	bool own;
+	bool is_own;
 	struct toolgate *gate;
 	struct mcp_backend *plain; /* in front of it, for the harness; or NULL */
 	struct mcp_backend *front; /* in front of both: what the harness has */

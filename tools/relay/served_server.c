@@ -285,7 +285,7 @@ struct served_server *served_server_new(struct loop *loop, struct session *s,
 	o->name = xstrdup(spec->name);
 	o->via = spec->via;
 	o->inner = spec->inner;
-	o->own = spec->own;
+	o->is_own = spec->is_own;
 	o->for_harness = spec->for_harness;
 	list_init(&o->link);
 	list_init(&o->questions);
@@ -304,7 +304,7 @@ struct served_server *served_server_free(struct served_server *o)
 	mcp_backend_free(o->front);
 	mcp_backend_free(o->plain);
 	toolgate_free(o->gate); /* withdraws its questions */
-	if (o->own)
+	if (o->is_own)
 		mcp_backend_free(o->inner);
 	list_del(&o->link);
 	free_each(o->name, o->delivered, o->renamed, o->omitted, o);

@@ -74,10 +74,10 @@ void era_probe_over(struct upstream *u)
 	upstream_rpc_forget(&u->initialize);
 }
 
-static void went_up(struct upstream *u, bool legacy, struct jval server)
+static void went_up(struct upstream *u, bool is_legacy, struct jval server)
 {
 	_cleanup_(freep) char *name = NULL, *version = NULL;
-	struct mcp_server_info info = { .legacy = legacy };
+	struct mcp_server_info info = { .is_legacy = is_legacy };
 
 	era_probe_over(u);
 	jstr_decode(jobj_get(server.raw, "name"), MCP_TEXT_MAX, &name);
@@ -85,7 +85,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server)
 	/* Before the event, whose receiver may call, and before the flush. */
 	u->state = UPSTREAM_UP;
 	/* Remembered over restarts: the next handshake starts with this era. */
-	u->legacy_first = legacy;
+	u->legacy_first = is_legacy;
 	info.revision = u->revision;
 	info.name = name ? name : "";
 	info.version = version ? version : "";

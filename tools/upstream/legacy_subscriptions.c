@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-enum legacy_watch_state { WATCH_ASKED, WATCH_ON, WATCH_REFUSED };
+enum legacy_watch_state { WATCH_ASKED, WATCH_SUBSCRIBED, WATCH_REFUSED };
 
 /* A resource that the server tells changes of, for any number of listens. */
 struct legacy_watch {
@@ -63,7 +63,7 @@ static void acknowledge(void *ctx)
 	if (li->n)
 		jw_arr(&w, "resourceSubscriptions");
 	for (size_t i = 0; i < li->n; i++)
-		if (li->watched[i]->state == WATCH_ON)
+		if (li->watched[i]->state == WATCH_SUBSCRIBED)
 			jw_str(&w, NULL, li->watched[i]->uri);
 	if (li->n)
 		jw_end_arr(&w);
@@ -92,7 +92,7 @@ static void watch_answered(void *ctx, struct slice result _unused_, struct slice
 {
 	struct legacy_watch *wa = ctx;
 
-	wa->state = error.n ? WATCH_REFUSED : WATCH_ON;
+	wa->state = error.n ? WATCH_REFUSED : WATCH_SUBSCRIBED;
 	list_each(li, &wa->l->listens, struct legacy_subscription, link)
 		acknowledge_if_answered(li);
 }
@@ -125,16 +125,16 @@ static void watch_free(struct legacy_watch *wa)
 	free_each(wa->uri, wa);
 }
 
-/* Drops one user. told: the server is connected, and gets resources/unsubscribe after the last
+/* Drops one user. is_up: the server is connected, and gets resources/unsubscribe after the last
  * one. */
-static void watch_put(struct legacy_watch *wa, bool told)
+static void watch_put(struct legacy_watch *wa, bool is_up)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	if (--wa->users)
 		return;
 	put_uri(&b, wa->uri);
-	if (told && wa->state != WATCH_REFUSED)
+	if (is_up && wa->state != WATCH_REFUSED)
 		legacy_request_background(wa->l, "resources/unsubscribe", buf_slice(&b));
 	watch_free(wa);
 }
@@ -145,7 +145,7 @@ void legacy_subscription_again(struct legacy *l)
 		_cleanup_(buf_done) struct buf b = { 0 };
 
 		/* One in WATCH_ASKED has a request of its own, which is still open. */
-		if (wa->state != WATCH_ON)
+		if (wa->state != WATCH_SUBSCRIBED)
 			continue;
 		put_uri(&b, wa->uri);
 		legacy_request_background(l, "resources/subscribe", buf_slice(&b));
@@ -210,12 +210,12 @@ void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct
 	upstream_call_refuse(c, &e);
 }
 
-void legacy_subscription_end(struct upstream_call *c, bool told)
+void legacy_subscription_end(struct upstream_call *c, bool is_up)
 {
 	struct legacy_subscription *li = TAKE_PTR(c->listen);
 
 	for (size_t i = 0; i < li->n; i++)
-		watch_put(li->watched[i], told);
+		watch_put(li->watched[i], is_up);
 	loop_task_cancel(&li->task);
 	list_del(&li->link);
 	free_each(li->watched, li);

@@ -69,8 +69,8 @@ void legacy_questions_drop_asks(struct legacy_call *lc);
 
 /* legacy_subscriptions.c */
 void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
-/* told: the server is still there, so resources without another listener are unsubscribed. */
-void legacy_subscription_end(struct upstream_call *c, bool told);
+/* is_up: the server is still there, so resources without another listener are unsubscribed. */
+void legacy_subscription_end(struct upstream_call *c, bool is_up);
 void legacy_subscription_notified(struct legacy *l, const char *method, struct slice params);
 /* Subscribes to all resources once more. */
 void legacy_subscription_again(struct legacy *l);

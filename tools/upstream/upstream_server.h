@@ -29,7 +29,7 @@
 struct upstream;
 
 struct mcp_server_info {
-	bool legacy;
+	bool is_legacy;
 	const char *revision;	    /* the one that is spoken, "2026-07-28" */
 	const char *name, *version; /* as the server names itself; "" if it does not */
 	unsigned latency_ms; /* from the start of the program, or the first request, until it was up */

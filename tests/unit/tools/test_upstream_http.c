@@ -16,7 +16,7 @@ static void on_up(void *ctx _unused_, const struct mcp_server_info *info)
 {
 	up = true;
 	snprintf(info_text, sizeof(info_text), "%s %s %d", info->name, info->revision,
-		 info->legacy);
+		 info->is_legacy);
 }
 
 static void on_down(void *ctx _unused_, const struct err *e)

@@ -31,7 +31,7 @@ static void on_up(void *ctx _unused_, const struct mcp_server_info *info)
 	up = true;
 	ups_count++;
 	snprintf(name, sizeof(name), "%s %s %s %d", info->name, info->version, info->revision,
-		 info->legacy);
+		 info->is_legacy);
 }
 
 static void on_down(void *ctx _unused_, const struct err *e)

@@ -43,9 +43,9 @@ static const struct language languages[] = {
 struct code {
 	const struct language *language;
 	char *file;
-	bool whole;   /* it is run by the better program */
-	bool given;   /* the interpreter is of the configuration */
-	size_t tried; /* of ts_options */
+	bool has_whole;	    /* it is run by the better program */
+	bool is_configured; /* the interpreter is of the configuration */
+	size_t tried;	    /* of ts_options */
 };
 
 static void code_free(void *own)
@@ -148,21 +148,21 @@ static int interpreter(const struct builtin_call *c, struct code *code,
 	const struct language *l = code->language;
 	char *found = NULL;
 
-	code->given = language_is_configured(c->box, l, v);
-	if (code->given) {
+	code->is_configured = language_is_configured(c->box, l, v);
+	if (code->is_configured) {
 		found = command_run_which((*v)[0], env, cmd->cwd, NULL);
 		/* Only a check that it exists: command_start looks the program up itself. */
 		free(found);
 		return found ? 0 : no_interpreter(l, e);
 	}
 	found = l->whole ? language_find_whole(l, env, cmd->cwd) : NULL;
-	code->whole = found;
+	code->has_whole = found;
 	for (size_t i = 0; l->programs[i] && !found; i++)
 		found = command_run_which(l->programs[i], env, cmd->cwd, NULL);
 	if (!found)
 		return no_interpreter(l, e);
 	strv_add(v, found);
-	for (size_t i = 0; !code->whole && l->options[i]; i++)
+	for (size_t i = 0; !code->has_whole && l->options[i]; i++)
 		strv_add(v, xstrdup(l->options[i]));
 	return 0;
 }
@@ -186,7 +186,7 @@ static bool with_less(struct command_job *j, const struct command_run_status *st
 
 	/* interpreter() puts the options directly behind the program, so argv[1] is the first of
 	 * them. */
-	if (code->given || code->tried + 1 >= ARRAY_SIZE(ts_options) || !argv[1] ||
+	if (code->is_configured || code->tried + 1 >= ARRAY_SIZE(ts_options) || !argv[1] ||
 	    strcmp(argv[1], ts_options[code->tried]) != 0 || !option_unknown(j, st))
 		return false;
 	xstrset(&j->cmd.argv[1], ts_options[++code->tried]);
@@ -214,9 +214,9 @@ static int write_code(const struct toolbox *b, struct code *code, const char *cw
 		      struct slice text, struct err *e)
 {
 	const struct language *l = code->language;
-	const char *suffix = !l->module || code->given ? l->suffix :
-			     code_is_module(text)      ? l->module :
-							 l->script;
+	const char *suffix = !l->module || code->is_configured ? l->suffix :
+			     code_is_module(text)	       ? l->module :
+								 l->script;
 	int r = l->module ? code_file_write(b, cwd, suffix, text, &code->file) : -ENOTSUP;
 
 	if (r < 0)
@@ -348,7 +348,7 @@ static void judged_words(struct command_job *j, const struct code *code, struct 
 {
 	for (char **word = j->cmd.argv; *word; word++)
 		strv_add(&j->cmd.judged,
-			 xstrdup(code->whole ? code->language->programs[0] : *word));
+			 xstrdup(code->has_whole ? code->language->programs[0] : *word));
 	strv_add(&j->cmd.judged, xstrdup(code->language->inline_option));
 	strv_add(&j->cmd.judged, xstrndup(text.p, strnlen(text.p, text.n)));
 }

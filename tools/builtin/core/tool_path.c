@@ -291,8 +291,8 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 
 	if (fd < 0)
 		return fd;
-	ret->root = root_is(c->box, real);
-	if (ret->root) {
+	ret->is_root = root_is(c->box, real);
+	if (ret->is_root) {
 		ret->dir = TAKE_FD(fd);
 		ret->leaf = xstrdup("");
 		ret->real = TAKE_PTR(real);
@@ -324,7 +324,7 @@ static int name_plain(const struct builtin_call *c, const char *path, struct too
 	if (ret->dir < 0)
 		return ret->dir;
 	ret->real = tool_path_join(real, ret->leaf);
-	ret->root = root_is(c->box, ret->real);
+	ret->is_root = root_is(c->box, ret->real);
 	return 0;
 }
 
@@ -336,7 +336,7 @@ static int name_followed(const struct builtin_call *c, const char *path,
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
 
-	if (ret->root || fstatat(ret->dir, ret->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (ret->is_root || fstatat(ret->dir, ret->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISLNK(sb.st_mode))
 		return 0;
 	fd = tool_path_resolve(c->box, path, 0, &real, e);

@@ -40,10 +40,10 @@ struct tool_path {
 
 /* A name in a directory that exists: what is there may be absent, and is not followed. */
 struct tool_path_entry {
-	int dir;    /* O_PATH */
-	char *leaf; /* one component, never "." or ".." */
-	char *real; /* directory's real path and leaf */
-	bool root;  /* it is a root: leaf is empty, and dir the root itself */
+	int dir;      /* O_PATH */
+	char *leaf;   /* one component, never "." or ".." */
+	char *real;   /* directory's real path and leaf */
+	bool is_root; /* it is a root: leaf is empty, and dir the root itself */
 };
 
 #define TOOL_PATH_NONE ((struct tool_path){ .fd = -1 })

@@ -78,7 +78,7 @@ void tool_progress(struct builtin_call *t, double progress, double total, struct
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
 
-	if (!c->token.n || atomic_load(&c->stop) == STOP_GONE)
+	if (!c->token.n || atomic_load(&c->stop) == STOP_CLIENT_GONE)
 		return;
 	jw_obj(&w, NULL);
 	jw_raw(&w, "progressToken", c->token);
@@ -93,7 +93,7 @@ void tool_progress(struct builtin_call *t, double progress, double total, struct
 
 bool tool_cancelled(const struct builtin_call *t)
 {
-	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) != STOP_NO;
+	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) != STOP_NONE;
 }
 
 /* --- their life, on the loop --------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void on_time_over(void *ctx)
 
 	if (atomic_load(&c->ended))
 		return;
-	atomic_store(&c->stop, STOP_TIME);
+	atomic_store(&c->stop, STOP_TIMED_OUT);
 	loop_timer_set(c->tool.box->loop, &c->timer, TOOL_STOP_GRACE_MS, toolbox_call_on_grace_over,
 		       c);
 	if (c->tool.tool->cancel)
@@ -274,7 +274,7 @@ static void abandon(struct toolbox_call *c)
 	}
 	if (c->state != CALL_RUNNING || atomic_load(&c->ended))
 		return;
-	atomic_store(&c->stop, STOP_GONE);
+	atomic_store(&c->stop, STOP_CLIENT_GONE);
 	loop_timer_cancel(&c->timer);
 	if (c->tool.tool->cancel)
 		c->tool.tool->cancel(&c->tool, false);

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum call_stop { STOP_NO, STOP_GONE, STOP_TIME };
+enum call_stop { STOP_NONE, STOP_CLIENT_GONE, STOP_TIMED_OUT };
 enum call_state {
 	CALL_ANSWERED,	/* its end is on the way, it never ran */
 	CALL_LISTENING, /* open until cancelled */

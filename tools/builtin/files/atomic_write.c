@@ -23,7 +23,7 @@ int atomic_write_check(const struct tool_path_entry *at, const char *path, struc
 		       struct err *e)
 {
 	*ret = (struct stat){ 0 };
-	if (at->root)
+	if (at->is_root)
 		return tool_errno(e, EISDIR, "cannot write", path);
 	if (at->dir < 0) /* a dry run whose directory is not there yet */
 		return 0;

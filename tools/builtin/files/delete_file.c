@@ -64,7 +64,7 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 	struct stat sb;
 	int r = 0;
 
-	if (at->root)
+	if (at->is_root)
 		return err_field(e, "path", "IS_ROOT", "%.120s is a root of this sandbox: it stays",
 				 path);
 	r = c->dry_run ? 0 : write_lock_take(c, &at->dir, 1, &g, e);

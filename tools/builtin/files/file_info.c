@@ -21,7 +21,7 @@ static int stat_path(struct builtin_call *c, const char *path, struct file_stat 
 
 	if (r < 0)
 		return r;
-	if (fstatat(l->at.dir, l->at.root ? "" : l->at.leaf, &l->sb,
+	if (fstatat(l->at.dir, l->at.is_root ? "" : l->at.leaf, &l->sb,
 		    AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		r = tool_errno(e, errno, "cannot look at", path);
 	if (r < 0)
@@ -165,7 +165,7 @@ static int size_sum_of(struct builtin_call *c, const struct file_stat *l, const 
 	struct tool_path p = { .real = l->at.real, .sb = l->sb };
 	int r;
 
-	p.fd = openat(l->at.dir, l->at.root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	p.fd = openat(l->at.dir, l->at.is_root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (p.fd < 0)
 		return tool_errno(e, errno, "cannot look at", path);
 	r = file_walk_below(c, &p, &all, size_sum_add, sum, e);

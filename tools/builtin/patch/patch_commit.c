@@ -60,7 +60,7 @@ static bool dir_remove(const struct patch_plan *p, const char *dir, const char *
 
 	if (tool_path_entry(p->call, dir, TOOL_PATH_STAT, false, &at, &e) < 0)
 		return false;
-	gone = !at.root && strcmp(at.real, real) == 0 &&
+	gone = !at.is_root && strcmp(at.real, real) == 0 &&
 	       unlinkat(at.dir, at.leaf, AT_REMOVEDIR) == 0;
 	tool_path_entry_done(&at);
 	return gone;
@@ -87,12 +87,12 @@ static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
  * umask. */
 static mode_t mode_wanted(const struct patch_plan *p, const struct patch_node *n)
 {
-	mode_t bits = n->there && S_ISREG(n->sb.st_mode) ? n->sb.st_mode & 07777 :
-							   0666 & ~toolbox_umask(p->call->box);
+	mode_t bits = n->exists && S_ISREG(n->sb.st_mode) ? n->sb.st_mode & 07777 :
+							    0666 & ~toolbox_umask(p->call->box);
 
 	if (n->planned_mode == PATCH_EXECUTABLE)
 		return bits | (0111 & ~toolbox_umask(p->call->box)) | S_IXUSR;
-	return n->mode == PATCH_EXECUTABLE || !n->there ? bits & ~0111u : bits;
+	return n->mode == PATCH_EXECUTABLE || !n->exists ? bits & ~0111u : bits;
 }
 
 static int stage_link(struct patch_node *n)
@@ -118,7 +118,7 @@ static int stage_file(const struct patch_plan *p, struct patch_node *n)
 		return r;
 	/* Root must keep the owner of the old file. Other users cannot give files away, so their
 	 * refusal is ignored. */
-	if (n->there && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
+	if (n->exists && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
 	    fchown(fd, n->sb.st_uid, n->sb.st_gid) < 0 && geteuid() == 0)
 		return -errno;
 	atomic_write_date(fd, &n->sb);
@@ -170,10 +170,10 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 	struct stat now;
 	int r = fstatat(n->at.dir, n->at.leaf, &now, AT_SYMLINK_NOFOLLOW);
 
-	if (!n->there ? r < 0 && errno == ENOENT : r == 0 && atomic_write_same(&now, &n->sb))
+	if (!n->exists ? r < 0 && errno == ENOENT : r == 0 && atomic_write_same(&now, &n->sb))
 		return 0;
-	return !n->there && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
-				     tool_errno(e, ESTALE, "somebody changed", n->path);
+	return !n->exists && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
+				      tool_errno(e, ESTALE, "somebody changed", n->path);
 }
 
 /* If the file system cannot exchange two names, the file is missing for a moment. */
@@ -211,7 +211,7 @@ static int node_exchange(struct patch_node *n, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (n->there && n->planned) {
+	if (n->exists && n->planned) {
 		r = patch_node_swap(n);
 		n->swapped = r == 0;
 	} else if (n->planned) {

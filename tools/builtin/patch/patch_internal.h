@@ -17,7 +17,7 @@ struct patch_node {
 	bool leaving; /* a part of the patch removes it */
 	bool made;    /* a part of the patch has made the planned contents */
 
-	bool there;
+	bool exists;
 	unsigned mode; /* as git has it */
 	struct stat sb;
 	struct buf old;

@@ -56,7 +56,7 @@ static int node_read(struct patch_node *n, struct err *e)
 {
 	if (fstatat(n->at.dir, n->at.leaf, &n->sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : tool_errno(e, errno, "cannot reach", n->path);
-	n->there = true;
+	n->exists = true;
 	if (S_ISDIR(n->sb.st_mode))
 		return tool_errno(e, EISDIR, "cannot patch", n->path);
 	if (S_ISLNK(n->sb.st_mode))
@@ -89,12 +89,12 @@ static int node_find(struct patch_plan *p, const char *path, struct patch_node *
 		return r;
 	n->path = xstrdup(path);
 	p->nnodes++;
-	if (n->at.root)
+	if (n->at.is_root)
 		r = tool_errno(&n->e, EISDIR, "cannot patch", path);
 	else if (n->at.dir >= 0)
 		r = node_read(n, &n->e);
 	/* Until a part changes it, the plan is what is there. */
-	n->planned = n->there;
+	n->planned = n->exists;
 	n->planned_mode = n->mode;
 	if (r < 0)
 		*e = n->e;
@@ -134,7 +134,7 @@ static int mode_next(const struct patch_file *f, unsigned have, unsigned *ret, s
 /* A new file must not replace one, unless the patch moves or deletes that one, too. */
 static int new_path_check(const struct patch_file *f, const struct patch_node *to, struct err *e)
 {
-	bool taken = to->made ? to->planned : to->there && !to->leaving;
+	bool taken = to->made ? to->planned : to->exists && !to->leaving;
 
 	if (!taken || (f->from && !moves(f)))
 		return 0;
@@ -152,7 +152,7 @@ static int source(const struct patch_file *f, struct patch_node *from, struct sl
 	*mode = 0;
 	if (!from)
 		return 0;
-	if (earlier ? !from->planned : !from->there)
+	if (earlier ? !from->planned : !from->exists)
 		return tool_errno(e, ENOENT, "cannot patch", from->path);
 	*old = buf_slice(earlier ? &from->next : &from->old);
 	*mode = earlier ? from->planned_mode : from->mode;
@@ -233,15 +233,15 @@ static bool patch_path_is_known(const struct patch_plan *p, const struct patch_f
 	struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	struct stat sb;
 	struct err e;
-	bool there;
+	bool exists;
 
 	if (is_made(p, f, path))
 		return true;
 	if (tool_path_entry(p->call, path, TOOL_PATH_STAT, false, &at, &e) < 0)
 		return false;
-	there = at.root || fstatat(at.dir, at.leaf, &sb, AT_SYMLINK_NOFOLLOW) == 0;
+	exists = at.is_root || fstatat(at.dir, at.leaf, &sb, AT_SYMLINK_NOFOLLOW) == 0;
 	tool_path_entry_done(&at);
-	return there;
+	return exists;
 }
 
 /* Names without a/ and b/: with all their parts, unless only without the first there is such a file. */
@@ -345,7 +345,7 @@ bool node_changes(const struct patch_node *n)
 {
 	if (!n->made)
 		return false;
-	return n->there != n->planned ||
+	return n->exists != n->planned ||
 	       (n->planned &&
 		(n->mode != n->planned_mode || !slice_eq(buf_slice(&n->old), buf_slice(&n->next))));
 }

@@ -28,7 +28,7 @@ struct command_run_host {
 };
 
 /* In this order: a state is never left for an earlier one. */
-enum command_run_state { RUN_GOING, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
+enum command_run_state { RUN_ACTIVE, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
 
 struct command_run {
 	struct list link;
@@ -37,8 +37,8 @@ struct command_run {
 	void *ctx;
 	enum command_run_state state;
 	pid_t keeper, pid;
-	bool told; /* the keeper has reported how the command ended */
-	bool done, input_over;
+	bool has_status; /* the keeper has reported how the command ended */
+	bool is_done, input_has_end;
 	uint64_t started;
 	struct command_run_status status;
 	struct loop_io words, in, stream[RUN_STREAMS];
@@ -69,10 +69,10 @@ static void command_run_report(void *ctx)
 /* Three ends make the whole: the keeper's socket and both pipes. Called after each of them. */
 static void check_done(struct command_run *r)
 {
-	if (r->done || r->words.fd >= 0 || r->stream[RUN_STDOUT].fd >= 0 ||
+	if (r->is_done || r->words.fd >= 0 || r->stream[RUN_STDOUT].fd >= 0 ||
 	    r->stream[RUN_STDERR].fd >= 0)
 		return;
-	r->done = true;
+	r->is_done = true;
 	loop_timer_cancel(&r->kill_timer);
 	/* From the loop, because the owner frees the run in on_exit, and the callers of this
 	 * function still use it. */
@@ -92,7 +92,7 @@ static void command_run_drain_over(void *ctx)
 /* The command itself has ended; processes that it started may still run, and write. */
 static void command_run_ended(struct command_run *r, int status)
 {
-	r->told = true;
+	r->has_status = true;
 	r->state = RUN_ENDED;
 	r->status.exited = WIFEXITED(status);
 	r->status.code = r->status.exited ? WEXITSTATUS(status) : WTERMSIG(status);
@@ -107,7 +107,7 @@ static void command_run_ended(struct command_run *r, int status)
 static void keeper_gone(struct command_run *r)
 {
 	loop_io_close(r->host->loop, &r->words);
-	if (!r->told) {
+	if (!r->has_status) {
 		kill(-r->pid, SIGKILL);
 		command_run_ended(r, SIGKILL);
 	}
@@ -152,7 +152,7 @@ void command_run_stop(struct command_run *r, uint64_t grace_ms)
 {
 	if (r->state > RUN_STOPPING)
 		return;
-	if (r->state == RUN_GOING)
+	if (r->state == RUN_ACTIVE)
 		command_keeper_signal(r->words.fd, SIGTERM);
 	r->state = RUN_STOPPING;
 	r->status.killed = true;
@@ -222,7 +222,7 @@ static void flush_input(struct command_run *r)
 	buf_trim(&r->in_buf, CHILD_READ_BYTES);
 	/* Without input, EPOLLOUT must be off: an empty pipe is always writable, and the loop would
 	 * spin. */
-	if (!buf_len(&r->in_buf) && r->input_over)
+	if (!buf_len(&r->in_buf) && r->input_has_end)
 		loop_io_close(r->host->loop, &r->in);
 	else
 		loop_io_set(r->host->loop, &r->in, buf_len(&r->in_buf) ? EPOLLOUT : 0);
@@ -237,7 +237,7 @@ int command_run_write(struct command_run *r, struct slice bytes)
 {
 	int e;
 
-	if (r->in.fd < 0 || r->input_over)
+	if (r->in.fd < 0 || r->input_has_end)
 		return -EPIPE;
 	e = buf_add_slice(&r->in_buf, bytes);
 	if (e == 0)
@@ -247,7 +247,7 @@ int command_run_write(struct command_run *r, struct slice bytes)
 
 void command_run_close_input(struct command_run *r)
 {
-	r->input_over = true;
+	r->input_has_end = true;
 	if (r->in.fd >= 0)
 		flush_input(r);
 }
@@ -403,5 +403,5 @@ const struct command_output *command_run_output(const struct command_run *r,
 
 uint64_t command_run_elapsed(const struct command_run *r)
 {
-	return r->told ? r->status.ms : clock_mono_ms() - r->started;
+	return r->has_status ? r->status.ms : clock_mono_ms() - r->started;
 }

@@ -139,8 +139,8 @@ static int search_text(struct grep *g, const char *path, struct slice text)
 		/* Looked at now and then only: most files are shorter. */
 		if (h.number % 4096 == 0 && tool_cancelled(g->call))
 			return -ECANCELED;
-		g->costly |= found == REGEX_COSTLY;
-		if (found != REGEX_YES)
+		g->costly |= found == REGEX_TOO_COSTLY;
+		if (found != REGEX_MATCHED)
 			continue;
 		/* Checked at a match and not before it, so "truncated" means that there is one
 		 * more. */

@@ -3,7 +3,7 @@
  *
  * Patterns come from models and files hold any bytes. TOOL_GREP_STEPS and TOOL_GREP_HEAP_KIB limit
  * one match. The JIT is optional. PCRE2_MATCH_INVALID_UTF keeps a match within valid UTF-8; \C is
- * refused, because it could split a character. Any error of a match counts as REGEX_COSTLY.
+ * refused, because it could split a character. Any error of a match counts as REGEX_TOO_COSTLY.
  */
 #include "tools/builtin/search/regex.h"
 
@@ -87,11 +87,11 @@ enum regex_found regex_find(struct regex *r, struct slice text, size_t *start, s
 	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(r->data);
 
 	if (n == PCRE2_ERROR_NOMATCH)
-		return REGEX_NO;
+		return REGEX_UNMATCHED;
 	if (n < 0)
-		return REGEX_COSTLY;
+		return REGEX_TOO_COSTLY;
 	/* \K in a lookahead can set the start behind the end. */
 	*start = MIN(at[0], text.n);
 	*end = MIN(MAX(at[1], *start), text.n);
-	return REGEX_YES;
+	return REGEX_MATCHED;
 }

@@ -4,7 +4,7 @@
  *
  * By PCRE2 rather than the C library's POSIX expressions: those know neither \d nor (?:...) nor lazy stars, which
  * half of all patterns given to a grep have, and nothing bounds the time and memory of one match. PCRE2 bounds
- * both: REGEX_COSTLY.
+ * both: REGEX_TOO_COSTLY.
  *
  * Bytes that are no UTF-8 match nothing, and a match never spans them. One regex may be used by one thread at a time.
  */
@@ -17,7 +17,7 @@
 
 struct regex;
 
-enum regex_found { REGEX_NO, REGEX_YES, REGEX_COSTLY };
+enum regex_found { REGEX_UNMATCHED, REGEX_MATCHED, REGEX_TOO_COSTLY };
 
 /* literal: the text itself. NULL: EUNSUPPORTED_PATTERN, field "pattern". */
 struct regex *regex_new(struct slice pattern, bool literal, bool ignore_case, struct err *e);

@@ -43,8 +43,8 @@ struct testrun {
 	struct test_log log;
 	uint64_t started;
 	time_t began;
-	bool only;	 /* not all tests were asked for */
-	bool gone, over; /* the caller is; the time is */
+	bool is_filtered; /* not all tests were asked for */
+	bool gone, over;  /* the caller is; the time is */
 };
 
 /* Removes a report that we asked for; one of the configuration belongs to the project. */
@@ -158,7 +158,7 @@ static void whole_as_one(struct shard *s)
 	bool empty = !s->report.count[TEST_PASSED] && !s->report.count[TEST_FAILED] &&
 		     !s->report.count[TEST_SKIPPED];
 
-	if (!empty || !ended_well(s) || s->reported || s->report.nothing ||
+	if (!empty || !ended_well(s) || s->reported || s->report.is_empty ||
 	    test_format_tells(s->report.format))
 		return;
 	one.status = s->status.code == 0 ? TEST_PASSED : TEST_FAILED;
@@ -178,12 +178,12 @@ static bool is_partial(const struct shard *s)
 struct testrun_sum {
 	unsigned count[TEST_STATUSES], unlisted;
 	long planned;
-	bool partial, good, timed_out, killed;
+	bool is_partial, is_good, timed_out, killed;
 };
 
 static void testrun_sum_up(struct testrun *t, struct testrun_sum *ret)
 {
-	*ret = (struct testrun_sum){ .good = true };
+	*ret = (struct testrun_sum){ .is_good = true };
 	for (unsigned i = 0; i < t->count; i++) {
 		const struct shard *s = &t->shards[i];
 
@@ -191,8 +191,8 @@ static void testrun_sum_up(struct testrun *t, struct testrun_sum *ret)
 			ret->count[k] += s->report.count[k];
 		ret->unlisted += s->report.unlisted;
 		ret->planned += s->report.planned > 0 ? s->report.planned : 0;
-		ret->partial |= is_partial(s);
-		ret->good &= ended_well(s) && s->status.code == 0;
+		ret->is_partial |= is_partial(s);
+		ret->is_good &= ended_well(s) && s->status.code == 0;
 		ret->timed_out |= s->status.timed_out;
 		ret->killed |= s->status.killed;
 	}
@@ -236,7 +236,7 @@ static void testrun_put_result(struct jw *w, struct testrun *t)
 	command_output_text(&t->tail, 0, &tail);
 	st.timed_out = sum.timed_out;
 	st.killed = sum.killed;
-	jw_bool(w, "success", sum.good && !sum.partial && !sum.count[TEST_FAILED]);
+	jw_bool(w, "success", sum.is_good && !sum.is_partial && !sum.count[TEST_FAILED]);
 	command_put_end(w, &st);
 	jw_str(w, "target", t->target.name);
 	jw_str(w, "command", bad->cmd.shown);
@@ -248,8 +248,8 @@ static void testrun_put_result(struct jw *w, struct testrun *t)
 		jw_uint(w, "unlisted", sum.unlisted);
 	if (sum.planned)
 		jw_int(w, "planned", sum.planned);
-	jw_bool(w, "partial", sum.partial);
-	if (t->only)
+	jw_bool(w, "partial", sum.is_partial);
+	if (t->is_filtered)
 		jw_str(w, "onlyAs", t->target.by_name ? "names" : "arguments");
 	jw_uint(w, "executionTime", clock_mono_ms() - t->started);
 	jw_uint(w, "shards", t->count);
@@ -333,7 +333,7 @@ static int testrun_prepare(struct testrun *t, struct err *e)
 	struct command_spec where = { 0 };
 	int r = command_common(c, TEST_TIME_MS, 0, &where, e);
 
-	t->only = only && only[0];
+	t->is_filtered = only && only[0];
 	if (r == 0)
 		r = test_target_find(c, name ? name : "auto", where.cwd, &t->target, e);
 	for (unsigned i = 0; r == 0 && i < t->count; i++)

@@ -240,8 +240,8 @@ static double seconds(struct slice s)
 }
 
 struct junit {
-	bool open;    /* a test case is */
-	bool telling; /* text belongs to its message */
+	bool in_case;
+	bool in_message; /* text belongs to its message */
 	unsigned depth;
 	struct buf suite, name, message;
 	struct test_case c;
@@ -253,7 +253,7 @@ static void case_close(struct junit *j, struct test_report *r)
 	j->c.name = buf_slice(&j->name);
 	j->c.message = buf_slice(&j->message);
 	test_report_add(r, &j->c);
-	j->open = j->telling = false;
+	j->in_case = j->in_message = false;
 }
 
 /* pytest names the file besides, and the class as Python does: then the suite is what its command line takes. */
@@ -286,7 +286,7 @@ static void case_open(struct junit *j, struct slice attrs)
 	buf_reset(&j->suite);
 	buf_reset(&j->name);
 	buf_reset(&j->message);
-	j->open = true;
+	j->in_case = true;
 	j->c = (struct test_case){ .status = TEST_PASSED, .ms = seconds(attr(attrs, "time")) };
 	xml_decode(&j->suite, attr(attrs, "classname"), TEST_NAME_MAX);
 	xml_decode(&j->name, attr(attrs, "name"), TEST_NAME_MAX);
@@ -303,7 +303,7 @@ static void case_part(struct junit *j, const struct xml_piece *p)
 		      { "error", TEST_FAILED },
 		      { "skipped", TEST_SKIPPED } };
 
-	j->telling = false;
+	j->in_message = false;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (!slice_is(p->name, parts[i].name) || p->kind == XML_CLOSE)
 			continue;
@@ -311,7 +311,7 @@ static void case_part(struct junit *j, const struct xml_piece *p)
 		if (buf_len(&j->message))
 			buf_putc(&j->message, '\n');
 		xml_decode(&j->message, attr(p->attrs, "message"), TEST_MESSAGE_MAX);
-		j->telling = p->kind == XML_OPEN;
+		j->in_message = p->kind == XML_OPEN;
 	}
 }
 
@@ -326,16 +326,16 @@ static void junit_element(struct junit *j, const struct xml_piece *p, struct tes
 		j->depth--;
 	if (is_case && p->kind != XML_CLOSE)
 		case_open(j, p->attrs);
-	if (j->open && !is_case)
+	if (j->in_case && !is_case)
 		case_part(j, p);
 	/* Closed, or empty from the start: a passed test has no content. */
-	if (j->open && is_case && p->kind != XML_OPEN)
+	if (j->in_case && is_case && p->kind != XML_OPEN)
 		case_close(j, r);
 }
 
 static void junit_text(struct junit *j, const struct xml_piece *p)
 {
-	if (!j->telling)
+	if (!j->in_message)
 		return;
 	if (buf_len(&j->message) && buf_len(&j->message) < TEST_MESSAGE_MAX)
 		buf_putc(&j->message, '\n');

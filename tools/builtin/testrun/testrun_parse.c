@@ -483,7 +483,7 @@ void test_report_line(struct test_report *r, struct slice line)
 		s.n--;
 	if (r->over)
 		return;
-	r->nothing |= says_nothing_ran(s);
+	r->is_empty |= says_nothing_ran(s);
 	if (r->format->line) {
 		r->format->line(r, s);
 		return;

@@ -36,7 +36,7 @@ struct test_report {
 	long planned; /* by TAP; -1: unknown */
 	/* the last result, until the next line that is one: what follows it may say more */
 	bool held, yaml, over;
-	bool nothing; /* the runner reports that it found no tests */
+	bool is_empty; /* the runner reports that it found no tests */
 	struct buf suite, name, message;
 	enum test_status status;
 	double ms;

@@ -126,7 +126,7 @@ struct client_backend {
 
 struct client_backend_call {
 	struct mcp_call call;
-	bool lists, first_page; /* of tools/list */
+	bool is_list, first_page; /* of tools/list */
 	struct relay_span *span;
 	struct upcall *up;
 };
@@ -139,7 +139,7 @@ static void client_backend_on_done(void *ctx, struct slice result, struct slice 
 
 	free(ctx);
 	relay_span_end(c.span, result, error);
-	if (c.lists && result.n)
+	if (c.is_list && result.n)
 		repeatable_note(&b->repeat, result, c.first_page);
 	mcp_call_done(&c.call, result, error);
 }
@@ -172,7 +172,7 @@ static struct mcp_call *client_backend_call(struct mcp_backend *backend, const c
 	if (add_trace(b, c->span, params, &traced))
 		params = buf_slice(&traced);
 	c->call = (struct mcp_call){ backend, ops, ctx };
-	c->lists = strcmp(method, "tools/list") == 0;
+	c->is_list = strcmp(method, "tools/list") == 0;
 	c->first_page = jobj_get(params, "cursor").type == J_NONE;
 	c->up = upcall_new(b->session,
 			   &(struct upcall_spec){ b->name, method, params,

@@ -11,7 +11,7 @@
 /* A tool that was listed. */
 struct toolgate_tool {
 	char *name;
-	bool schema; /* it announced an output schema */
+	bool has_schema; /* it announced an output schema */
 };
 
 struct toolgate_tally {

@@ -32,7 +32,7 @@ bool toolgate_list_has_schema(const struct toolgate *g, const char *tool)
 {
 	const struct toolgate_tool *t = tool_listed(g, tool);
 
-	return t && t->schema;
+	return t && t->has_schema;
 }
 
 /* False: the tool is denied, or has no usable name. */
@@ -53,7 +53,7 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 	}
 	t = GROW(g->tools, g->ntools);
 	t->name = name;
-	t->schema = jobj_get(tool, "outputSchema").type == J_OBJECT;
+	t->has_schema = jobj_get(tool, "outputSchema").type == J_OBJECT;
 	return true;
 }
 

@@ -43,7 +43,7 @@ struct socket_client {
 	struct buf hello;
 	struct loop_timer timer;
 	struct mcp_serving *serving;
-	bool left; /* counts no more */
+	bool has_left; /* counts no more */
 };
 
 static void socket_client_free(void *ctx)
@@ -57,7 +57,7 @@ static void socket_client_free(void *ctx)
 	buf_done(&c->hello);
 	list_del(&c->link);
 	/* session_socket_drop_silent has already subtracted a client that it dropped. */
-	if (!c->left)
+	if (!c->has_left)
 		c->socket->n--;
 	free(c);
 }
@@ -139,7 +139,7 @@ static void session_socket_drop_silent(struct session_socket *d)
 		loop_io_set(d->loop, &c->io, 0);
 		loop_timer_set(d->loop, &c->timer, 0, socket_client_free, c);
 		d->n--;
-		c->left = true;
+		c->has_left = true;
 		return;
 	}
 }

@@ -47,8 +47,8 @@ static int socket_user_open(const struct socket_user *as, int family, int type)
 	return fd;
 }
 
-/* X_HEAD: until the head of the answer is whole. */
-enum exchange_state { X_HEAD, X_BODY, X_OVER };
+/* EXCHANGE_HEAD: until the head of the answer is whole. */
+enum exchange_state { EXCHANGE_HEAD, EXCHANGE_BODY, EXCHANGE_ENDED };
 
 /* Owned by its opener until http_exchange_close. With `fetched`, acpd-fetch does the work, and
  * only that member, loop and io are set. */
@@ -84,7 +84,7 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 	if (!x || x->closed)
 		return NULL;
 	x->closed = true;
-	x->state = X_OVER;
+	x->state = EXCHANGE_ENDED;
 	x->fetched = fetched_exchange_close(x->fetched);
 	dial_stop(&x->dial);
 	loop_io_close(x->loop, &x->io);
@@ -96,9 +96,9 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 static void http_exchange_finish(struct http_exchange *x, enum http_exchange_end how,
 				 const char *why)
 {
-	if (x->state == X_OVER)
+	if (x->state == EXCHANGE_ENDED)
 		return;
-	x->state = X_OVER;
+	x->state = EXCHANGE_ENDED;
 	loop_io_close(x->loop, &x->io);
 	x->ops->end(x->ctx, how, why);
 }
@@ -110,10 +110,10 @@ static void got_body(struct http_exchange *x)
 	struct slice data;
 	int r = 0;
 
-	while (x->state == X_BODY && (r = http_body_take(&x->body, &x->in, &data)) > 0)
+	while (x->state == EXCHANGE_BODY && (r = http_body_take(&x->body, &x->in, &data)) > 0)
 		x->ops->data(x->ctx, data);
 	buf_trim(&x->in, IO_KEEP_BYTES);
-	if (x->state != X_BODY)
+	if (x->state != EXCHANGE_BODY)
 		return;
 	if (r < 0)
 		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "its chunked coding is broken");
@@ -131,7 +131,7 @@ static void got_head(struct http_exchange *x)
 	} else if (n < 0 || (n > 0 && h.status < 200)) {
 		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
 	} else if (n > 0) {
-		x->state = X_BODY;
+		x->state = EXCHANGE_BODY;
 		x->ops->head(x->ctx, &h);
 		buf_consume(&x->in, (size_t)n);
 	}
@@ -144,15 +144,15 @@ static void http_exchange_on_readable(struct http_exchange *x)
 	if (n == -EAGAIN)
 		return;
 	if (n <= 0) {
-		if (n == 0 && x->state == X_BODY && http_body_is_whole(&x->body))
+		if (n == 0 && x->state == EXCHANGE_BODY && http_body_is_whole(&x->body))
 			http_exchange_finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 		else
 			http_exchange_finish(x, HTTP_EXCHANGE_CUT, "it closed the connection");
 		return;
 	}
-	if (x->state == X_HEAD)
+	if (x->state == EXCHANGE_HEAD)
 		got_head(x);
-	if (x->state == X_BODY)
+	if (x->state == EXCHANGE_BODY)
 		got_body(x);
 }
 
@@ -173,7 +173,7 @@ static void http_exchange_on_event(void *ctx, uint32_t events)
 
 	if (events & EPOLLOUT)
 		http_exchange_on_writable(x);
-	if (x->state != X_OVER && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+	if (x->state != EXCHANGE_ENDED && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		http_exchange_on_readable(x);
 }
 
