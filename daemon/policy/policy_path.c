@@ -102,40 +102,39 @@ static enum policy_verdict path_left_out(const char *path, enum policy_access ac
 	return POLICY_DENY;
 }
 
-enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
-				struct policy_reason *why, struct err *e)
+/* Deny comes first: it wins over read and write. */
+static enum policy_verdict path_judge(const struct policy *p, const char *path,
+				      enum policy_access access, bool outside,
+				      struct policy_reason *why, struct err *e)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };
+	const char *judged = outside ? path + strspn(path, "/") : path;
 	const struct policy_globs *g;
 	ssize_t denied = -1;
 
 	policy_reason_clear(why);
 	if (!p)
 		return POLICY_ALLOW;
-	if (!path_clean(path, &clean) || (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
+	if (!path_clean(judged, &clean) || (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
 		return path_denied(path, denied, why, e);
-	/* deny came first: it wins over read and write. */
 	g = globs_for(p, access);
-	if (!g->given || globs_find(g, buf_slice(&clean)) >= 0)
+	/* Globs are relative to the root, so they cannot allow what is outside. */
+	if (!g->given || (!outside && globs_find(g, buf_slice(&clean)) >= 0))
 		return POLICY_ALLOW;
 	return path_left_out(path, access, why, e);
+}
+
+enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
+				struct policy_reason *why, struct err *e)
+{
+	return path_judge(p, path, access, false, why, e);
 }
 
 enum policy_verdict policy_path_outside(const struct policy *p, const char *path,
 					enum policy_access access, struct policy_reason *why,
 					struct err *e)
 {
-	_cleanup_(buf_done) struct buf clean = { 0 };
-	ssize_t denied = -1;
-
-	policy_reason_clear(why);
-	if (!p)
-		return POLICY_ALLOW;
-	if (!path_clean(path + strspn(path, "/"), &clean) ||
-	    (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
-		return path_denied(path, denied, why, e);
-	/* Its globs are relative to the root, so they cannot allow what is outside. */
-	return globs_for(p, access)->given ? path_left_out(path, access, why, e) : POLICY_ALLOW;
+	return path_judge(p, path, access, true, why, e);
 }
 
 bool policy_has_globs(const struct policy *p, enum policy_access access)
