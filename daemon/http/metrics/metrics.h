@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/metric.h"
+#include "base/format/metric.h"
 
 struct http_context;
 

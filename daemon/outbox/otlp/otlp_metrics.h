@@ -1,8 +1,8 @@
-/* otlp_metrics.h - families of metrics (base/metric.h) as messages Metric: counters as cumulative sums. Their names lose the
+/* otlp_metrics.h - families of metrics (base/format/metric.h) as messages Metric: counters as cumulative sums. Their names lose the
  * ending that the kind and the unit say: a receiver that makes Prometheus' names of them has those of /metrics. */
 #pragma once
 
-#include "base/metric.h"
+#include "base/format/metric.h"
 #include "outbox/otlp/telemetry.h"
 
 struct otlp_metrics {

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/metric.h"
+#include "base/format/metric.h"
 #include "outbox/otlp/otlp_sender.h"
 #include "outbox/otlp/otlp_writer.h"
 

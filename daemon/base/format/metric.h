@@ -23,8 +23,6 @@ struct metric_sink {
 		      double value);
 };
 
-/* The kind is in the name: it ends in _total, or does not. */
-enum metric_kind metric_kind_of(const char *name);
 void metric_family(struct metric_sink *s, const char *name, const char *help);
 /* label may be NULL. */
 void metric_point(struct metric_sink *s, const char *label, const char *of, double value);

@@ -1,8 +1,9 @@
-#include "base/metric.h"
+#include "base/format/metric.h"
 
 #include <string.h>
 
-enum metric_kind metric_kind_of(const char *name)
+/* The kind is in the name: it ends in _total, or does not. */
+static enum metric_kind metric_kind_of(const char *name)
 {
 	const char *last = strrchr(name, '_');
 
