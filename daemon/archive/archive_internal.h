@@ -48,8 +48,6 @@ void stored_recount(struct archive_store *s, struct stored *e);
 void stored_use(struct archive_store *s, struct stored *e);
 char *stored_file(const struct archive_store *s, const struct stored *e, const char *suffix);
 #define DERIVED_SUFFIX_SIZE (SHA256_HEX + sizeof(".tar")) /* .<hex>.tar and a NUL */
-/* The suffix of the derived file. */
-const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE]);
 /* Removes the file and what entry says of it; stored_recount follows. */
 void stored_remove_whole(struct archive_store *s, struct stored *e);
 void stored_remove_derived(struct archive_store *s, struct stored *e);

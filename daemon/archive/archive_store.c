@@ -88,7 +88,8 @@ char *stored_file(const struct archive_store *s, const struct stored *e, const c
 	return xprintf("%s/%s%s", dir, e->hex, suffix);
 }
 
-const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE])
+/* The suffix of the derived file. */
+static const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE])
 {
 	char hex[SHA256_HEX];
 

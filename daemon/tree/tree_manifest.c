@@ -329,7 +329,7 @@ uint32_t *manifest_order(const struct manifest *m, size_t *n)
 
 /* --- the written form --------------------------------------------------------------------------------- */
 
-void manifest_line(const struct manifest *m, uint32_t node, struct buf *out)
+static void manifest_line(const struct manifest *m, uint32_t node, struct buf *out)
 {
 	char path[PATH_BYTES_MAX + 1], hex[SHA256_HEX] = "-";
 	const struct node *v = &m->v[node];

@@ -75,8 +75,6 @@ char *manifest_path(const struct manifest *m, uint32_t node, char *buf);
 /* All nodes but the root and those gone or shared, in the order of the written form: an array of their numbers, *n of
  * them, that the caller frees. */
 uint32_t *manifest_order(const struct manifest *m, size_t *n);
-/* Appends the line of node. */
-void manifest_line(const struct manifest *m, uint32_t node, struct buf *out);
 /* Writes all lines to fd (-1: only the digest) in pieces; *digest is their digest. */
 int manifest_write(const struct manifest *m, int fd, struct sha256 *digest);
 /* Reads the written form into m, which is empty and initialised. */

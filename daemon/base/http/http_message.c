@@ -47,7 +47,8 @@ bool http_head_field(const struct http_head *h, const char *name, struct slice *
 	return http_field_find(h->fields, name, ret);
 }
 
-bool http_head_is_interim(const struct http_head *h)
+/* A status 1xx: the final answer follows (RFC 9110, 15.2). */
+static bool http_head_is_interim(const struct http_head *h)
 {
 	return h->status < 200 && h->status != 101;
 }

@@ -24,8 +24,6 @@ struct http_head {
 ssize_t http_head_parse(struct slice in, struct http_head *ret);
 /* The value, without blanks around it, of the first field of this name; false: there is none. */
 bool http_head_field(const struct http_head *h, const char *name, struct slice *ret);
-/* A status 1xx: the final answer follows (RFC 9110, 15.2). */
-bool http_head_is_interim(const struct http_head *h);
 
 /* --- requests, which a program in the sandbox makes ------------------------------------------------------------ */
 

@@ -31,7 +31,8 @@ void intact_begin(struct intact *i, const struct sha256 *want)
 	sha256_begin(&i->sum);
 }
 
-void intact_add(struct intact *i, const void *p, size_t n, uint64_t offset)
+/* Bytes at offset. Those that do not continue what is hashed are left for the end. */
+static void intact_add(struct intact *i, const void *p, size_t n, uint64_t offset)
 {
 	if (offset != i->at)
 		return;

@@ -17,8 +17,6 @@ struct intact {
 };
 
 void intact_begin(struct intact *i, const struct sha256 *want);
-/* Bytes at offset. Those that do not continue what is hashed are left for the end. */
-void intact_add(struct intact *i, const void *p, size_t n, uint64_t offset);
 /* r: the result of reading the archive, with v. If the digest differs, that explains any other fault. Returns r, or
  * -EBADMSG with ARCHIVE_DAMAGED and the digest. */
 int intact_end(struct intact *i, int fd, int r, struct verdict *v);

@@ -37,7 +37,8 @@ void outcome_done(struct outcome *out)
 	*out = (struct outcome){ 0 };
 }
 
-int commit_error(struct err *e, int code, const char *path)
+/* Fills e from a negative errno, which it returns. */
+static int commit_error(struct err *e, int code, const char *path)
 {
 	static const struct {
 		int code;

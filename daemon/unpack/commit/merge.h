@@ -36,8 +36,6 @@ bool seen_digest(struct held *h, const char *path, struct seen *s);
 bool nodes_same(const struct manifest *ma, uint32_t a, const struct manifest *mb, uint32_t b);
 
 void outcome_skip(struct outcome *out, const char *path, const char *reason);
-/* Fills e from a negative errno, which it returns. */
-int commit_error(struct err *e, int code, const char *path);
 
 /* The directories that steps work in. */
 struct step_dirs {
@@ -50,11 +48,6 @@ struct step_dirs {
 
 int step_dirs_open(struct step_dirs *g, int target, int stage);
 void step_dirs_close(struct step_dirs *g);
-
-/* Takes step i. 1: the target is not as it was when the step was planned; nothing was done. */
-int step_redo(struct step_dirs *g, size_t i, const struct op *op);
-/* Undoes step i if it was taken, and if what it brought is still there as it was. */
-int step_undo(struct step_dirs *g, size_t i, const struct op *op);
 
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);

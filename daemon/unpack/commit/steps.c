@@ -372,7 +372,8 @@ static bool was_removed_before(const struct step_dirs *g, const struct locations
 	return op->kind == OP_REMOVE && read_stamp(&p->old, &now);
 }
 
-int step_redo(struct step_dirs *g, size_t i, const struct op *op)
+/* Takes step i. 1: the target is not as it was when the step was planned; nothing was done. */
+static int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 {
 	struct locations p;
 	int r = locate(g, i, op, &p);
@@ -385,7 +386,8 @@ int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 	return r > 0 && was_removed_before(g, &p, op) ? 0 : r;
 }
 
-int step_undo(struct step_dirs *g, size_t i, const struct op *op)
+/* Undoes step i if it was taken, and if what it brought is still there as it was. */
+static int step_undo(struct step_dirs *g, size_t i, const struct op *op)
 {
 	struct locations p;
 	int r = locate(g, i, op, &p);

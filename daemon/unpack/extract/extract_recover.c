@@ -48,7 +48,8 @@ static int recover_finish(void *ctx)
 	return committed ? RECOVERED_NEW : RECOVERED_OLD;
 }
 
-enum recovered recover_stage(const struct user *user, int stage, int target)
+/* Finishes or undoes the stage's log, and empties the stage. target: -1 if there is none. */
+static enum recovered recover_stage(const struct user *user, int stage, int target)
 {
 	struct finishing f = { user, stage, target };
 	int code = worker_process_run(recover_finish, &f);

@@ -35,9 +35,7 @@ void target_leave(const struct extract_target *p);
 
 enum recovered { RECOVERED_OLD, RECOVERED_NEW, RECOVERED_KEEP /* it cannot be finished now */ };
 
-/* Finishes or undoes the stage's log, and empties the stage. target: -1 if there is none. */
-enum recovered recover_stage(const struct user *user, int stage, int target);
-/* The same with the stage of a job that ends, in whatever way. Unless it is RECOVERED_KEEP, the caller then puts its new
+/* Finishes or undoes the log of the stage of a job that ends, in whatever way, and empties it. Unless it is RECOVERED_KEEP, the caller then puts its new
  * manifest in place, and after that removes the stage: the next job removes a new manifest that it finds without one. */
 enum recovered recover_own_stage(struct extract_target *p);
 /* Handles all stages that killed jobs left for this target. manifest: NULL if none is kept; its ".new" replaces it or
