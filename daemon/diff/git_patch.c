@@ -91,19 +91,19 @@ static void quote_path(struct buf *out, const char *prefix, const char *path)
 #define LINE_BYTES 52
 #define ROOM_BYTES (LINE_BYTES * 512)
 
+const char base85_digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			     "!#$%&()*+-;<=>?@^_`{|}~";
+
 /* Four bytes, big end first, become five digits. */
 static void base85_put_group(struct buf *out, const unsigned char *p, size_t n)
 {
-	static const char digits[] =
-		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"!#$%&()*+-;<=>?@^_`{|}~";
 	uint32_t value = 0;
 	char group[5];
 
 	for (size_t i = 0; i < 4; i++)
 		value = value << 8 | (i < n ? p[i] : 0);
 	for (size_t i = sizeof(group); i-- > 0; value /= 85)
-		group[i] = digits[value % 85];
+		group[i] = base85_digits[value % 85];
 	buf_add(out, group, sizeof(group));
 }
 

@@ -35,3 +35,6 @@ struct patch_stat {
 int patch_append(struct buf *out, const char *path, const struct diff_side *from,
 		 const struct diff_side *to, const struct patch_options *options,
 		 struct patch_stat *stat);
+
+/* The digits of git's base 85, by their value. */
+extern const char base85_digits[];

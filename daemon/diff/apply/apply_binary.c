@@ -8,6 +8,7 @@
  */
 #include "diff/apply/apply_internal.h"
 
+#include "diff/git_patch.h"
 #include "digest/digest.h"
 
 #include <errno.h>
@@ -59,12 +60,9 @@ int binary_skip(struct patch_reader *r, struct patch_file *f, struct err *e)
 
 static int base85_digit(char c)
 {
-	static const char digits[] =
-		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"!#$%&()*+-;<=>?@^_`{|}~";
-	const char *at = c ? strchr(digits, c) : NULL;
+	const char *at = c ? strchr(base85_digits, c) : NULL;
 
-	return at ? (int)(at - digits) : -1;
+	return at ? (int)(at - base85_digits) : -1;
 }
 
 /* Five digits can stand for more than 32 bits; such a group is damaged. */

@@ -77,19 +77,6 @@ struct stage_search {
 	struct verdict *v;
 };
 
-static void remove_stage(struct stage_search *s, int dir, const char *name)
-{
-	if (s->beside)
-		target_enter(s->where);
-	else
-		user_enter(&s->where->user);
-	unlinkat(dir, name, AT_REMOVEDIR);
-	if (s->beside)
-		target_leave(s->where);
-	else
-		user_leave(&s->where->user);
-}
-
 /* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
 static int recover_take(struct stage_search *s, int dir, const char *name, bool ours)
 {
@@ -105,7 +92,7 @@ static int recover_take(struct stage_search *s, int dir, const char *name, bool 
 	}
 	/* killed before it was given to the tree's user: then it is empty, and only an empty one is removed */
 	if (s->beside && sb.st_uid != s->where->user.uid && sb.st_uid == getuid())
-		remove_stage(s, dir, name);
+		target_unlink_stage(s->where, true, name);
 	if (sb.st_uid != s->where->user.uid)
 		return -EBUSY;
 	return TAKE_FD(fd);
@@ -134,7 +121,7 @@ static int on_stage(struct stage_search *s, int dir, const char *name)
 		s->old += ours;
 		break;
 	}
-	remove_stage(s, dir, name);
+	target_unlink_stage(s->where, s->beside, name);
 	return 0;
 }
 

@@ -246,19 +246,23 @@ int target_make_stage(struct extract_target *p, struct verdict *v)
 	return r < 0 ? fail_with(v, r, NULL, "making the stage directory") : 0;
 }
 
-void target_remove_stage(struct extract_target *p)
+void target_unlink_stage(const struct extract_target *p, bool beside, const char *name)
 {
-	if (!p->stage_name[0])
-		return;
-	if (p->whole) {
+	if (beside) {
 		target_enter(p);
-		unlinkat(p->parent, p->stage_name, AT_REMOVEDIR);
+		unlinkat(p->parent, name, AT_REMOVEDIR);
 		target_leave(p);
 	} else {
 		user_enter(&p->user);
-		unlinkat(p->target, p->stage_name, AT_REMOVEDIR);
+		unlinkat(p->target, name, AT_REMOVEDIR);
 		user_leave(&p->user);
 	}
+}
+
+void target_remove_stage(struct extract_target *p)
+{
+	if (p->stage_name[0])
+		target_unlink_stage(p, p->whole, p->stage_name);
 	p->stage_name[0] = '\0';
 }
 

@@ -24,8 +24,9 @@ int target_open(struct extract_target *p, const char *target, const struct user 
 int target_make_stage(struct extract_target *p, struct verdict *v);
 /* The name of a stage that was made for this target. */
 bool target_is_stage(const struct extract_target *p, const char *name);
-/* Of an empty stage directory. */
+/* Of an empty stage directory: that of this job, and one beside the target or in it. */
 void target_remove_stage(struct extract_target *p);
+void target_unlink_stage(const struct extract_target *p, bool beside, const char *name);
 /* Replaces the target by the staged tree, and checks that it was that tree. */
 int target_rename(struct extract_target *p, struct verdict *v);
 void target_close(struct extract_target *p);
