@@ -276,7 +276,7 @@ static int write_error(int r, struct err *e)
 }
 
 /* The text is the only copy of it. */
-static int draw(struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
+static int token_generate(struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
 {
 	char hex[2 * TOKEN_BYTES + 1], id[2 * TOKEN_ID_BYTES + 1];
 
@@ -294,7 +294,7 @@ static int draw(struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
 
 static int token_add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
 {
-	int r = draw(k, text, e);
+	int r = token_generate(k, text, e);
 
 	if (r < 0)
 		return r;

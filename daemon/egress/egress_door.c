@@ -163,7 +163,7 @@ int egress_take_frame(void *egress, struct standing_run *run _unused_, const str
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
 /* Not every kernel can be asked whose a socket is: it is tried with the listener, which is ours. */
-static bool egress_door_can_look_up(int fd)
+static bool can_find_callers(int fd)
 {
 	_cleanup_(closep) int owners = sock_owner_open();
 	struct sock_pair own = { 0 };
@@ -181,7 +181,7 @@ static const char *egress_door_unsupported(const struct egress *x,
 		return egress_missing(x);
 	if (x->ndoors == EGRESS_DOORS_MAX)
 		return "too many sessions have a network of their own";
-	if (c->one_user && !egress_door_can_look_up(c->fd))
+	if (c->one_user && !can_find_callers(c->fd))
 		return "this kernel does not say whose a connection is";
 	return NULL;
 }

@@ -19,9 +19,9 @@
 #define FIELD "_meta.acpd.network"
 
 enum hold_state {
-	HOLD_SETTLED, /* its owner has been told */
-	HOLD_WAITS,   /* for a transaction to begin */
-	HOLD_RUNS,    /* a transaction has it */
+	HOLD_DONE,    /* its owner has been told */
+	HOLD_QUEUED,  /* for a transaction to begin */
+	HOLD_RUNNING, /* a transaction has it */
 	HOLD_ENDED,   /* it is over: the owner is to be told */
 };
 
@@ -82,7 +82,7 @@ static void move_holds(struct nft_wall *w, enum hold_state from, enum hold_state
 			h->state = to;
 }
 
-static bool any_hold(const struct nft_wall *w, enum hold_state state)
+static bool has_hold(const struct nft_wall *w, enum hold_state state)
 {
 	list_each(h, &w->holds, struct nft_hold, link)
 		if (h->state == state)
@@ -91,7 +91,7 @@ static bool any_hold(const struct nft_wall *w, enum hold_state state)
 }
 
 /* Owners may take, change and drop from their callback. */
-static void tell_ended(struct nft_wall *w)
+static void notify_ended(struct nft_wall *w)
 {
 	struct err why = w->failure;
 	struct nft_hold *next;
@@ -102,7 +102,7 @@ static void tell_ended(struct nft_wall *w)
 			if (!next && h->state == HOLD_ENDED)
 				next = h;
 		if (next) {
-			next->state = HOLD_SETTLED;
+			next->state = HOLD_DONE;
 			next->held(next->ctx, next->failed ? &why : NULL);
 		}
 	} while (next);
@@ -114,7 +114,7 @@ static void end_holds(struct nft_wall *w, enum hold_state from, bool failed)
 		if (h->state == from)
 			h->failed = failed;
 	move_holds(w, from, HOLD_ENDED);
-	tell_ended(w);
+	notify_ended(w);
 }
 
 static void nft_wall_advance(void *ctx);
@@ -134,13 +134,13 @@ static void transaction_failed(struct nft_wall *w, const char *why)
 		 "text", why);
 	w->unsure = true;
 	if (again) {
-		move_holds(w, HOLD_RUNS, HOLD_WAITS);
+		move_holds(w, HOLD_RUNNING, HOLD_QUEUED);
 		advance_soon(w);
 		return;
 	}
 	err_set(&w->failure, -EIO, RPC_INTERNAL_ERROR, "NETWORK_POLICY_UNSUPPORTED", "%s", why);
-	end_holds(w, HOLD_RUNS, true);
-	if (any_hold(w, HOLD_WAITS))
+	end_holds(w, HOLD_RUNNING, true);
+	if (has_hold(w, HOLD_QUEUED))
 		advance_soon(w);
 }
 
@@ -161,7 +161,7 @@ static void on_nft_wall_ended(void *ctx, const char *why)
 	w->unsure = false;
 	/* The callbacks can change holds, and others may have changed during the transaction: advance checks
 	 * again. */
-	end_holds(w, HOLD_RUNS, false);
+	end_holds(w, HOLD_RUNNING, false);
 	advance_soon(w);
 }
 
@@ -176,7 +176,7 @@ static void transaction_begin(struct nft_wall *w, struct nft_elements *to)
 		nft_rules_put_change(&text, w->table, &w->have, to);
 	else
 		nft_rules_put_table(&text, w->table, to);
-	move_holds(w, HOLD_WAITS, HOLD_RUNS);
+	move_holds(w, HOLD_QUEUED, HOLD_RUNNING);
 	w->next = *to;
 	*to = (struct nft_elements){ 0 };
 	if (text.failed)
@@ -188,7 +188,7 @@ static void transaction_begin(struct nft_wall *w, struct nft_elements *to)
 }
 
 /* Of this daemon's directory and by an earlier one: no process of its sessions lives (owner.h), so it keeps nobody in. */
-static void look_back(struct nft_wall *w)
+static void find_old_table(struct nft_wall *w)
 {
 	if (w->looked)
 		return;
@@ -208,10 +208,10 @@ static void nft_wall_advance(void *ctx)
 	if (w->run) /* its end goes on with the holds that wait */
 		return;
 	if (!list_empty(&w->holds))
-		look_back(w);
+		find_old_table(w);
 	nft_wall_target(w, &to);
 	if (!w->unsure && nft_elements_same(&w->have, &to))
-		end_holds(w, HOLD_WAITS, false);
+		end_holds(w, HOLD_QUEUED, false);
 	else
 		transaction_begin(w, &to);
 }
@@ -223,7 +223,7 @@ static bool nft_wall_is_open(const struct egress_rules *network)
 	return !network || egress_rules_mode(network) == EGRESS_ON;
 }
 
-static bool same_network(const struct egress_rules *a, const struct egress_rules *b)
+static bool is_same_network(const struct egress_rules *a, const struct egress_rules *b)
 {
 	return nft_wall_is_open(a) || nft_wall_is_open(b) ?
 		       nft_wall_is_open(a) && nft_wall_is_open(b) :
@@ -234,7 +234,7 @@ static int check_others(const struct nft_wall *w, const struct nft_hold *self, u
 			const struct nft_rule *rule, struct err *e)
 {
 	list_each(h, &w->holds, struct nft_hold, link)
-		if (h != self && h->uid == uid && !same_network(h->network, rule->network)) {
+		if (h != self && h->uid == uid && !is_same_network(h->network, rule->network)) {
 			err_field(
 				e, FIELD, "NETWORK_POLICY_UNSUPPORTED",
 				"another session runs as the same user (uid %u) with another network, and "
@@ -281,7 +281,7 @@ static void hold_fill(struct nft_hold *h, const struct nft_rule *rule, nft_held_
 	h->held = held;
 	h->ctx = ctx;
 	/* Also if a transaction runs with the former rule: its end is then not reported to this hold. */
-	h->state = HOLD_WAITS;
+	h->state = HOLD_QUEUED;
 	advance_soon(h->wall);
 }
 
@@ -324,11 +324,11 @@ struct nft_hold *nft_hold_drop(struct nft_hold *h)
 
 /* --- the wall ---------------------------------------------------------------------------------------------- */
 
-static void on_look(void *ctx)
+static void on_old_table_time(void *ctx)
 {
 	struct nft_wall *w = ctx;
 
-	look_back(w);
+	find_old_table(w);
 	if (w->unsure)
 		advance_soon(w);
 }
@@ -343,7 +343,7 @@ struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const 
 	w->program = nft_program();
 	list_init(&w->holds);
 	nft_table_name(state, w->table);
-	loop_timer_set(loop, &w->look, START_SETTLED_MS, on_look, w);
+	loop_timer_set(loop, &w->look, START_SETTLED_MS, on_old_table_time, w);
 	return w;
 }
 
@@ -364,7 +364,7 @@ struct nft_wall *nft_wall_free(struct nft_wall *w)
 
 	if (!w)
 		return NULL;
-	look_back(w);
+	find_old_table(w);
 	busy = w->run;
 	/* First: a running nft could write the table after its removal. */
 	w->run = nft_run_end(w->run);

@@ -40,7 +40,7 @@ static void curl_report(struct curl_loop *c)
 			c->done(c->ctx, m->easy_handle, m->data.result);
 }
 
-static void act(struct curl_loop *c, curl_socket_t fd, int events)
+static void curl_act(struct curl_loop *c, curl_socket_t fd, int events)
 {
 	int running;
 
@@ -54,9 +54,10 @@ static void on_source(void *ctx, uint32_t events)
 {
 	struct curl_source *s = ctx;
 
-	act(s->owner, s->io.fd,
-	    (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-		    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
+	curl_act(s->owner, s->io.fd,
+		 (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+			 (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			 (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
 }
 
 /* Freed when the events of this turn are over: one of them may be for it. */
@@ -92,7 +93,7 @@ static int on_socket_wish(CURL *easy _unused_, curl_socket_t fd, int what, void 
 
 static void on_curl_time(void *ctx)
 {
-	act(ctx, CURL_SOCKET_TIMEOUT, 0);
+	curl_act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_timer_wish(CURLM *multi _unused_, long ms, void *ctx)

@@ -21,7 +21,7 @@ void acceptor_hold(struct acceptor *a, bool hold)
 	acceptor_again(a);
 }
 
-static void look_away(struct acceptor *a)
+static void acceptor_pause(struct acceptor *a)
 {
 	loop_io_set(a->loop, &a->io, 0);
 	loop_timer_set(a->loop, &a->again, ACCEPT_AGAIN_MS, acceptor_again, a);
@@ -45,7 +45,7 @@ static void on_listener(void *ctx, uint32_t events _unused_)
 			continue;
 		}
 		if (is_lasting(errno))
-			look_away(a);
+			acceptor_pause(a);
 		return;
 	}
 }

@@ -224,7 +224,7 @@ static int frame_hand_over(struct frame_channel *c, const struct frame *f)
 }
 
 /* Moves what is left to the front. A secret must not stay where it was. */
-static void compact(struct frame_channel *c, size_t used)
+static void channel_compact(struct frame_channel *c, size_t used)
 {
 	if (!used)
 		return;
@@ -252,7 +252,7 @@ static void frames_deliver(struct frame_channel *c)
 			break;
 		}
 	}
-	compact(c, used);
+	channel_compact(c, used);
 	if (n < 0)
 		channel_end(c, "what it says is against the rules of their socket");
 }

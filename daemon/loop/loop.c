@@ -194,7 +194,7 @@ static void notice_absence(struct loop *l, uint64_t expected)
 }
 
 /* Before anything else of a turn. */
-static void woke(struct loop *l)
+static void notice_wake(struct loop *l)
 {
 	notice_absence(l, l->armed ? MAX(l->armed, l->ran) : UINT64_MAX - LOOP_LATE_MS);
 	if (l->on_wake)
@@ -203,7 +203,7 @@ static void woke(struct loop *l)
 
 void loop_run_deferred(struct loop *l)
 {
-	woke(l);
+	notice_wake(l);
 	/* a task may defer another; those run too, in order */
 	while (!list_empty(&l->tasks)) {
 		struct loop_task *t = list_first(&l->tasks, struct loop_task, link);
@@ -254,7 +254,7 @@ static void loop_turn(struct loop *l, int timeout)
 	struct epoll_event ev[LOOP_EVENTS_PER_TURN];
 	int n = epoll_wait(l->epfd, ev, LOOP_EVENTS_PER_TURN, timeout);
 
-	woke(l);
+	notice_wake(l);
 	for (int i = 0; i < n; i++) {
 		struct loop_io *io = ev[i].data.ptr;
 

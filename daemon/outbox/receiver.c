@@ -45,7 +45,7 @@ static void receiver_go(struct receiver *r)
 	loop_defer(r->cfg.loop, &r->task, receiver_run, r);
 }
 
-static void go_at(struct receiver *r, uint64_t due, uint64_t now)
+static void receiver_run_at(struct receiver *r, uint64_t due, uint64_t now)
 {
 	if (due > now)
 		loop_timer_set(r->cfg.loop, &r->timer, due - now, receiver_run, r);
@@ -75,7 +75,7 @@ static bool receiver_send_next(struct receiver *r, uint64_t now)
 	return true;
 }
 
-static unsigned room(const struct receiver *r)
+static unsigned receiver_parallel_max(const struct receiver *r)
 {
 	return r->streak ? 1 : WEBHOOK_PARALLEL;
 }
@@ -91,12 +91,13 @@ static void receiver_run(void *ctx)
 		return;
 	next = lanes_wake(&r->lanes, now);
 	if (r->due > now) {
-		go_at(r, r->due, now);
+		receiver_run_at(r, r->due, now);
 		return;
 	}
-	while (r->due <= now && r->ndeliveries < room(r) && receiver_send_next(r, now))
+	while (r->due <= now && r->ndeliveries < receiver_parallel_max(r) &&
+	       receiver_send_next(r, now))
 		;
-	go_at(r, MAX(next, r->due), now);
+	receiver_run_at(r, MAX(next, r->due), now);
 }
 
 /* --- outcomes --------------------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ void receiver_delivered(struct delivery *d)
 	close_delivery(d);
 }
 
-static uint64_t wait_more(uint64_t *wait_ms)
+static uint64_t backoff_next(uint64_t *wait_ms)
 {
 	*wait_ms = jitter_next(*wait_ms, WEBHOOK_RETRY_MS, WEBHOOK_RETRY_MAX_MS);
 	return *wait_ms;
@@ -159,10 +160,10 @@ void receiver_failed(struct delivery *d, const char *why)
 	uint64_t now = clock_mono_ms(), after = now + d->retry_after_ms;
 
 	receiver_note_failure(r, why);
-	d->lane->due = MAX(now + wait_more(&d->lane->wait_ms), after);
+	d->lane->due = MAX(now + backoff_next(&d->lane->wait_ms), after);
 	/* Once for each period: requests that were running at the first failure do not lengthen the wait again. */
 	if ((r->streak >= WEBHOOK_TRIES_APART && r->due <= now) || d->retry_after_ms)
-		r->due = MAX(now + wait_more(&r->wait_ms), after);
+		r->due = MAX(now + backoff_next(&r->wait_ms), after);
 	close_delivery(d);
 	/* A 410 is final until receiver_name is called; by then the dropped events are in the gap. */
 	if (r->gone)

@@ -27,7 +27,7 @@
 /* --- its end -------------------------------------------------------------------------------------------------- */
 
 /* The next run has to wait, unless this one has lived for long. */
-static void note_death(struct standing_run *run)
+static void run_delay_next(struct standing_run *run)
 {
 	struct standing *s = run->of;
 	uint64_t now = clock_mono_ms();
@@ -38,7 +38,7 @@ static void note_death(struct standing_run *run)
 	s->wait_ms = s->wait_ms ? MIN(2 * s->wait_ms, WAIT_MAX_MS) : WAIT_MS;
 }
 
-static void lose(struct standing_run *run)
+static void run_lose(struct standing_run *run)
 {
 	struct standing *s = run->of;
 	char why[STANDING_WHY_SIZE];
@@ -50,7 +50,7 @@ static void lose(struct standing_run *run)
 	/* Before `ended` is called: its owner may ask for the next run in it. */
 	if (s->run == run)
 		s->run = NULL;
-	note_death(run);
+	run_delay_next(run);
 	proc_kill(run->proc);
 	/* one that never was ready has said why on its standard error */
 	if (!run->ready)
@@ -76,7 +76,7 @@ static void on_exited(void *ctx, const struct proc_status *st)
 	snprintf(code, sizeof(code), "%d", st->code);
 	log_warn("proc", "a program of ours has ended", "program", s->name, how, code, "text",
 		 st->stderr_tail);
-	lose(run);
+	run_lose(run);
 	if (!run->ready) {
 		snprintf(why, sizeof(why), "%s did not start: %s %d %.150s", s->name, how, st->code,
 			 st->stderr_tail);
@@ -110,7 +110,7 @@ void standing_lost(void *ctx, const char *why)
 	if (why)
 		log_warn("proc", "a program of ours is ended", "program", run->of->name, "text",
 			 why);
-	lose(run);
+	run_lose(run);
 }
 
 /* --- its beginning -------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ void standing_break_off(struct standing *s)
 {
 	if (!s->run)
 		return;
-	lose(s->run);
+	run_lose(s->run);
 	s->not_before_ms = s->wait_ms = 0; /* it was we */
 }
 

@@ -174,7 +174,7 @@ static int proxy_pass_open_request(struct proxy_conn *c, struct slice early)
 /* --- both ----------------------------------------------------------------------------------------------------- */
 
 /* The alert access_denied (RFC 8446, 6.2), fatal. */
-static void alert(int fd)
+static void send_tls_alert(int fd)
 {
 	static const unsigned char record[] = { 21, 3, 3, 0, 2, 2, 49 };
 
@@ -195,7 +195,7 @@ static void on_proxy_pass_over(void *ctx, int r _unused_)
 	if (c->why) {
 		proxy_door_blocked(c->door, c->request.host.text, c->request.port, c->why);
 		if (c->why != EGRESS_NOT_TLS)
-			alert(c->relay.client.fd);
+			send_tls_alert(c->relay.client.fd);
 	}
 	proxy_conn_end(c);
 }

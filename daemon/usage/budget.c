@@ -145,7 +145,7 @@ void budgets_put(const struct budgets *b, struct jw *w, const char *key)
 	jw_end_obj(w);
 }
 
-static bool bounds(const struct budget *b, int kind)
+static bool budget_limits(const struct budget *b, int kind)
 {
 	return b->has & (1u << kind);
 }
@@ -156,14 +156,14 @@ int budget_reached(const struct budget *b, unsigned which, const struct spending
 		/* a tool call is counted when it begins: the first one beyond the limit reaches it */
 		uint64_t limit = b->limit[i] + (i == BUDGET_TOOL_CALLS);
 
-		if (bounds(b, i) && (which & 1u << i) && used->used[i] >= limit)
+		if (budget_limits(b, i) && (which & 1u << i) && used->used[i] >= limit)
 			return i;
 	}
 	return -1;
 }
 
 /* Saturates: a wrapped sum would be below its limit again. */
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t sum_saturated(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -171,15 +171,15 @@ static uint64_t sum(uint64_t a, uint64_t b)
 void spending_add(struct spending *to, const struct spending *more)
 {
 	for (int i = 0; i < BUDGET_MAX; i++)
-		to->used[i] = sum(to->used[i], more->used[i]);
+		to->used[i] = sum_saturated(to->used[i], more->used[i]);
 }
 
 bool budget_is_reserved(const struct budget *b, const struct spending *used,
 			const struct spending *reserved)
 {
 	for (int i = 0; i < BUDGET_MAX; i++)
-		if (bounds(b, i) && (BUDGETS_OF_CALLS & 1u << i) &&
-		    sum(used->used[i], reserved->used[i]) >= b->limit[i])
+		if (budget_limits(b, i) && (BUDGETS_OF_CALLS & 1u << i) &&
+		    sum_saturated(used->used[i], reserved->used[i]) >= b->limit[i])
 			return true;
 	return false;
 }
@@ -193,7 +193,7 @@ static uint64_t warned_at(uint64_t limit)
 int budget_warning(const struct budget *b, const struct spending *used, uint64_t told[BUDGET_MAX])
 {
 	for (int i = 0; i < BUDGET_MAX; i++)
-		if (bounds(b, i) && told[i] != b->limit[i] &&
+		if (budget_limits(b, i) && told[i] != b->limit[i] &&
 		    used->used[i] >= warned_at(b->limit[i])) {
 			told[i] = b->limit[i];
 			return i;
@@ -207,7 +207,7 @@ uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t us
 	/* First the warning, unless it was given; then the limit. */
 	uint64_t limit = b->limit[kind], next = warned_at(limit);
 
-	if (!bounds(b, (int)kind))
+	if (!budget_limits(b, (int)kind))
 		return 0;
 	if (told[kind] == limit || used >= next)
 		next = limit;

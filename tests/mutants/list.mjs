@@ -209,7 +209,7 @@ export const MUTANTS = [
   {
     id: 'otel-sender', file: 'daemon/outbox/otlp/otlp_sender.c', test: integration('otel/export'),
     why: 'a batch that its receiver will never take is sent for ever',
-    from: 'otlp_batch_failed(s, !s->status || is_passing(s->status), s->status ? text : why);', to: 'otlp_batch_failed(s, true, s->status ? text : why);',
+    from: 'otlp_batch_failed(s, !s->status || is_retryable(s->status), s->status ? text : why);', to: 'otlp_batch_failed(s, true, s->status ? text : why);',
   },
   // --- policies, confinement, processes, networks ---
   {

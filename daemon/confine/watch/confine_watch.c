@@ -186,7 +186,7 @@ static void notice_answer(int listener, struct notice *n, struct watch_verdict v
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &n->answer); /* ENOENT: its process is gone */
 }
 
-static bool sizes_fit(void)
+static bool notice_sizes_fit(void)
 {
 	struct seccomp_notif_sizes sizes;
 
@@ -202,7 +202,7 @@ static int watch_next(int listener, const struct watch_scope *scope)
 	struct refusal one;
 	struct watch_verdict v;
 
-	if (!sizes_fit())
+	if (!notice_sizes_fit())
 		return -EINVAL;
 	/* The kernel refuses a structure that is not zero (seccomp_unotify(2), EINVAL). */
 	memset(&n, 0, sizeof(n));

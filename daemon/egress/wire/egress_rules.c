@@ -336,7 +336,7 @@ struct egress_rules *egress_rules_with(const struct egress_rules *r, const char 
 	return code < 0 ? egress_rules_free(more) : more;
 }
 
-static bool names(const struct egress_entry *x, struct slice host)
+static bool entry_matches(const struct egress_entry *x, struct slice host)
 {
 	size_t n = strlen(x->host);
 
@@ -345,7 +345,7 @@ static bool names(const struct egress_entry *x, struct slice host)
 	return host.n > n && memcmp(host.p + host.n - n, x->host, n) == 0;
 }
 
-static bool writes_port(const struct egress_entry *x, int port)
+static bool entry_has_port(const struct egress_entry *x, int port)
 {
 	for (unsigned i = 0; i < x->nports; i++)
 		if (x->ports[i] == port)
@@ -362,9 +362,9 @@ static enum egress_answer match_entries(const struct egress_rules *r, struct sli
 		const struct egress_entry *x = &r->entries[i];
 		bool written;
 
-		if (!names(x, host))
+		if (!entry_matches(x, host))
 			continue;
-		written = writes_port(x, port);
+		written = entry_has_port(x, port);
 		if (written || (!x->nports && is_usual(port)))
 			found = EGRESS_ALLOWED;
 		else if (found == EGRESS_HOST_UNKNOWN)
@@ -394,31 +394,31 @@ enum egress_answer egress_rules_match(const struct egress_rules *r, const char *
 /* --- more, or less --------------------------------------------------------------------------------------------- */
 
 /* Every host that x names, y names too. */
-static bool names_all(const struct egress_entry *y, const struct egress_entry *x)
+static bool entry_covers(const struct egress_entry *y, const struct egress_entry *x)
 {
-	return strcmp(y->host, x->host) == 0 || names(y, slice_of(x->host));
+	return strcmp(y->host, x->host) == 0 || entry_matches(y, slice_of(x->host));
 }
 
 /* written: only an entry that writes the port has it. Such an entry lets more than TLS pass, except on port 443. */
-static bool has_port(const struct egress_rules *r, const struct egress_entry *x, int port,
-		     bool written)
+static bool rules_have_port(const struct egress_rules *r, const struct egress_entry *x, int port,
+			    bool written)
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		const struct egress_entry *y = &r->entries[i];
 
-		if (names_all(y, x) &&
-		    (writes_port(y, port) || (!written && !y->nports && is_usual(port))))
+		if (entry_covers(y, x) &&
+		    (entry_has_port(y, port) || (!written && !y->nports && is_usual(port))))
 			return true;
 	}
 	return false;
 }
 
-static bool has_entry(const struct egress_rules *r, const struct egress_entry *x)
+static bool rules_have_entry(const struct egress_rules *r, const struct egress_entry *x)
 {
 	if (!x->nports)
-		return has_port(r, x, 443, false) && has_port(r, x, 80, false);
+		return rules_have_port(r, x, 443, false) && rules_have_port(r, x, 80, false);
 	for (unsigned i = 0; i < x->nports; i++)
-		if (!has_port(r, x, x->ports[i], x->ports[i] != 443))
+		if (!rules_have_port(r, x, x->ports[i], x->ports[i] != 443))
 			return false;
 	return true;
 }
@@ -431,7 +431,7 @@ bool egress_rules_within(const struct egress_rules *a, const struct egress_rules
 	if (a->ask && !b->ask)
 		return false;
 	for (unsigned i = 0; i < a->n; i++)
-		if (!has_entry(b, &a->entries[i]))
+		if (!rules_have_entry(b, &a->entries[i]))
 			return false;
 	return true;
 }

@@ -63,7 +63,7 @@ static void drop_batch(struct otlp_sender *s)
 
 static void otlp_sender_run(void *ctx);
 
-static void go(struct otlp_sender *s)
+static void otlp_sender_schedule(struct otlp_sender *s)
 {
 	loop_defer(s->cfg.loop, &s->task, otlp_sender_run, s);
 }
@@ -85,7 +85,7 @@ void otlp_sender_add(struct otlp_sender *s, struct slice record)
 	/* The delay counts from the first record of a batch: a steady flow does not postpone it. */
 	if (!s->due)
 		s->due = clock_mono_ms() + s->cfg.to->delay_ms;
-	go(s);
+	otlp_sender_schedule(s);
 }
 
 void otlp_sender_lose(struct otlp_sender *s)
@@ -99,7 +99,7 @@ static void otlp_sender_end_request(struct otlp_sender *s)
 {
 	loop_timer_cancel(&s->deadline);
 	s->fetch = fetch_close(s->fetch);
-	go(s);
+	otlp_sender_schedule(s);
 }
 
 static void otlp_sender_warn(struct otlp_sender *s, const char *msg, const char *text)
@@ -159,7 +159,7 @@ static void otlp_batch_failed(struct otlp_sender *s, bool again, const char *why
 }
 
 /* The statuses that OTLP/HTTP defines as retryable. */
-static bool is_passing(int status)
+static bool is_retryable(int status)
 {
 	return status == 429 || (status >= 502 && status <= 504);
 }
@@ -172,7 +172,7 @@ static void otlp_sender_finish(struct otlp_sender *s, const char *why)
 	if (s->status >= 200 && s->status < 300)
 		otlp_batch_taken(s);
 	else
-		otlp_batch_failed(s, !s->status || is_passing(s->status), s->status ? text : why);
+		otlp_batch_failed(s, !s->status || is_retryable(s->status), s->status ? text : why);
 }
 
 /* --- callbacks --------------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static void on_otlp_sender_head(void *ctx, int status, struct slice headers)
 	struct otlp_sender *s = ctx;
 
 	s->status = status;
-	if (is_passing(status))
+	if (is_retryable(status))
 		s->retry_after_ms = fetch_retry_after(headers, OTLP_RETRY_AFTER_MAX_MS);
 }
 
@@ -192,7 +192,7 @@ static void on_otlp_sender_data(void *ctx, struct slice bytes)
 
 	fetch_taken(s->fetch, bytes.n);
 	if (buf_len(&s->answer) + bytes.n > OTLP_ANSWER_MAX)
-		otlp_batch_failed(s, is_passing(s->status), "its answer is too long");
+		otlp_batch_failed(s, is_retryable(s->status), "its answer is too long");
 	else
 		buf_add_slice(&s->answer, bytes);
 }
@@ -332,13 +332,13 @@ void otlp_sender_hold(struct otlp_sender *s, bool held)
 	if (held)
 		return;
 	s->retry_at = s->wait_ms = 0;
-	go(s);
+	otlp_sender_schedule(s);
 }
 
 void otlp_sender_flush(struct otlp_sender *s)
 {
 	s->now = true;
-	go(s);
+	otlp_sender_schedule(s);
 }
 
 void otlp_sender_clear(struct otlp_sender *s)

@@ -93,8 +93,8 @@ static void put_scope(struct otlp_writer *w)
 	otlp_end(w);
 }
 
-static void wrap(void *ctx, enum otlp_signal s, const struct slice *records, size_t n,
-		 struct buf *body)
+static void telemetry_wrap(void *ctx, enum otlp_signal s, const struct slice *records, size_t n,
+			   struct buf *body)
 {
 	const struct telemetry *t = ctx;
 	struct otlp_writer w;
@@ -201,7 +201,7 @@ static void on_metric(void *ctx, struct slice metric)
 		otlp_sender_add(t->senders[OTLP_METRICS], metric);
 }
 
-static void tell_metrics(struct telemetry *t)
+static void telemetry_send_metrics(struct telemetry *t)
 {
 	uint64_t now = clock_real_ms() * NS_OF_MS;
 	bool json = t->cfg.to[OTLP_METRICS].json;
@@ -223,7 +223,7 @@ static void on_interval(void *ctx)
 {
 	struct telemetry *t = ctx;
 
-	tell_metrics(t);
+	telemetry_send_metrics(t);
 	loop_timer_set(t->loop, &t->timer, t->cfg.to[OTLP_METRICS].delay_ms, on_interval, t);
 }
 
@@ -349,7 +349,7 @@ void telemetry_hold(struct telemetry *t, bool held)
 void telemetry_flush(struct telemetry *t)
 {
 	if (t)
-		tell_metrics(t);
+		telemetry_send_metrics(t);
 	for (int s = 0; t && s < OTLP_SIGNALS; s++)
 		if (t->senders[s])
 			otlp_sender_flush(t->senders[s]);
@@ -388,7 +388,7 @@ struct telemetry *telemetry_new(struct loop *loop, struct fetcher *fetcher,
 							      .fetcher = fetcher,
 							      .signal = (enum otlp_signal)s,
 							      .to = &t->cfg.to[s],
-							      .wrap = wrap,
+							      .wrap = telemetry_wrap,
 							      .ctx = t });
 	if (t->senders[OTLP_LOGS])
 		log_tap(on_telemetry_line, t);

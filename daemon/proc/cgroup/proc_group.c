@@ -209,7 +209,7 @@ static int group_make_dirs(struct proc_group *g)
 	return group_set_limits(g);
 }
 
-static int sit_down(struct proc_group *g)
+static int group_occupy(struct proc_group *g)
 {
 	int r = g->seats ? 0 : group_make_dirs(g);
 
@@ -220,7 +220,7 @@ static int sit_down(struct proc_group *g)
 	return r;
 }
 
-static void stand_up(struct proc_group *g)
+static void group_vacate(struct proc_group *g)
 {
 	if (--g->seats == 0)
 		remove_dirs(g);
@@ -324,7 +324,7 @@ static int seat_make_dir(struct cgroup_seat *s, const char *name)
 int cgroup_seat_take(const struct cgroups *c, struct proc_group *group, const char *name,
 		     struct cgroup_seat *ret, struct cgroup_join *ret_join)
 {
-	int r = group ? sit_down(group) : 0;
+	int r = group ? group_occupy(group) : 0;
 
 	*ret = (struct cgroup_seat){ .groups = c };
 	*ret_join = (struct cgroup_join){ .n = 0 };
@@ -346,7 +346,7 @@ void cgroup_seat_leave(struct cgroup_seat *s)
 {
 	cgroup_dir_remove(s->dir);
 	if (s->group)
-		stand_up(s->group);
+		group_vacate(s->group);
 	s->group = proc_group_unref(s->group);
 	free(TAKE_PTR(s->dir));
 }

@@ -167,19 +167,19 @@ static int diag_take_answer(int fd, struct search *s)
 	return r;
 }
 
-static int destroy(int fd, const struct found *f)
+static int destroy_socket(int fd, const struct found *f)
 {
 	int r = diag_ask(fd, SOCK_DESTROY, NLM_F_ACK, f->family, &f->id);
 
 	return r < 0 ? r : diag_take_answer(fd, NULL);
 }
 
-static int destroy_found(int fd, const struct search *s)
+static int destroy_all_found(int fd, const struct search *s)
 {
 	int ended = 0, r = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		r = destroy(fd, &s->found[i]);
+		r = destroy_socket(fd, &s->found[i]);
 		if (r == -EOPNOTSUPP || r == -EPERM)
 			return r;
 		ended += r == 0; /* else it has ended by itself */
@@ -200,7 +200,7 @@ int sock_destroy_all(bool (*of)(void *ctx, const struct sock_maker *m), void *ct
 			r = diag_take_answer(fd, &s);
 	}
 	if (r >= 0)
-		r = destroy_found(fd, &s);
+		r = destroy_all_found(fd, &s);
 	free(s.found);
 	return r;
 }

@@ -316,14 +316,14 @@ static int put_places(const struct fsview *v, struct stand s, unsigned *number)
 
 /* --- all of it ------------------------------------------------------------------------------------------------- */
 
-static int fault(struct fsview_fault *f, enum fsview_step step, int r)
+static int fsview_fail(struct fsview_fault *f, enum fsview_step step, int r)
 {
 	f->step = step;
 	f->error = -r;
 	return r;
 }
 
-static int everywhere(uint64_t set, uint64_t propagation)
+static int set_all_mounts(uint64_t set, uint64_t propagation)
 {
 	_cleanup_(closep) int root = open_no_links(AT_FDCWD, "/", 0);
 
@@ -336,7 +336,7 @@ static int places_open_sources(struct fsview *v, struct fsview_fault *ret)
 		ret->number = (unsigned)i;
 		v->place[i].fd = place_open_source(&v->place[i]);
 		if (v->place[i].fd < 0)
-			return fault(ret, FSVIEW_PLACE, v->place[i].fd);
+			return fsview_fail(ret, FSVIEW_PLACE, v->place[i].fd);
 	}
 	return 0;
 }
@@ -344,32 +344,32 @@ static int places_open_sources(struct fsview *v, struct fsview_fault *ret)
 int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
 {
 	/* Mounts made outside later still arrive in a slave (mount_namespaces(7)); nothing gets out of either. */
-	int r = everywhere(0, v->n ? MS_PRIVATE : MS_SLAVE);
+	int r = set_all_mounts(0, v->n ? MS_PRIVATE : MS_SLAVE);
 
 	*ret = (struct fsview_fault){ 0 };
 	if (r < 0)
-		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
+		return fsview_fail(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
 	r = places_open_sources(v, ret);
 	if (r < 0)
 		return r;
 	r = put_places(v, (struct stand){ 0 }, &ret->number);
 	if (r < 0)
-		return fault(ret, FSVIEW_PLACE, r);
+		return fsview_fail(ret, FSVIEW_PLACE, r);
 	r = shut_files(v);
-	return r < 0 ? fault(ret, FSVIEW_COVERS, r) : 0;
+	return r < 0 ? fsview_fail(ret, FSVIEW_COVERS, r) : 0;
 }
 
 int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret)
 {
 	const struct stand stand = { uid, gid, false };
 	struct devices dev;
-	int r = everywhere(0, MS_PRIVATE), proc;
+	int r = set_all_mounts(0, MS_PRIVATE), proc;
 
 	*ret = (struct fsview_fault){ 0 };
 	/* Directories that mounts stand on get the modes that are named here. */
 	umask(0);
 	if (r < 0)
-		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
+		return fsview_fail(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
 	r = places_open_sources(v, ret);
 	if (r < 0)
 		return r;
@@ -377,22 +377,22 @@ int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *re
 	 * shows more. */
 	proc = make_filesystem("proc", NULL, HELD | MOUNT_ATTR_NOEXEC);
 	if (proc < 0)
-		return fault(ret, FSVIEW_PROC, proc);
+		return fsview_fail(ret, FSVIEW_PROC, proc);
 	r = devices_open(&dev);
 	if (r < 0)
-		return fault(ret, FSVIEW_DEV, r);
+		return fsview_fail(ret, FSVIEW_DEV, r);
 	/* After the sources were opened: the copy of a read-only mount is read-only. */
-	r = everywhere(HELD | MOUNT_ATTR_RDONLY, 0);
+	r = set_all_mounts(HELD | MOUNT_ATTR_RDONLY, 0);
 	if (r < 0)
-		return fault(ret, FSVIEW_MOUNTS, r);
+		return fsview_fail(ret, FSVIEW_MOUNTS, r);
 	r = put_devices(&dev);
 	if (r < 0)
-		return fault(ret, FSVIEW_DEV, r);
+		return fsview_fail(ret, FSVIEW_DEV, r);
 	r = attach_at(proc, AT_FDCWD, "/proc");
 	if (r == 0)
 		r = put_covers();
 	if (r < 0)
-		return fault(ret, FSVIEW_PROC, r);
+		return fsview_fail(ret, FSVIEW_PROC, r);
 	r = put_places(v, stand, &ret->number);
-	return r < 0 ? fault(ret, FSVIEW_PLACE, r) : 0;
+	return r < 0 ? fsview_fail(ret, FSVIEW_PLACE, r) : 0;
 }

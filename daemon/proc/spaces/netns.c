@@ -38,7 +38,7 @@ struct errand {
 	int family, type;
 };
 
-static int from_child(const struct errand *x)
+static int take_from_child(const struct errand *x)
 {
 	_cleanup_(closep) int ours = -1, theirs = -1;
 	int ends[2], r;
@@ -140,17 +140,17 @@ void netns_prepare(void)
 
 	if (geteuid() == 0 || users >= 0)
 		return;
-	r = from_child(&(struct errand){ .make = make_users });
+	r = take_from_child(&(struct errand){ .make = make_users });
 	users = r < 0 ? -1 : r;
 	users_error = r < 0 ? r : 0;
 }
 
 static int netns_make(void)
 {
-	return from_child(&(struct errand){ .make = make_net });
+	return take_from_child(&(struct errand){ .make = make_net });
 }
 
-static int impossible(int error, struct err *e)
+static int netns_refuse(int error, struct err *e)
 {
 	return err_set(e, error, 0, "NETWORK_NAMESPACE",
 		       geteuid() == 0 ?
@@ -165,7 +165,7 @@ int netns_try(struct err *e)
 	_cleanup_(closep) int fd = worked ? -1 : netns_make();
 
 	worked = worked || fd >= 0;
-	return worked ? 0 : impossible(fd, e);
+	return worked ? 0 : netns_refuse(fd, e);
 }
 
 const char *netns_missing(void)
@@ -185,7 +185,7 @@ struct netns *netns_new(struct err *e)
 	struct netns *n;
 
 	if (fd < 0) {
-		impossible(fd, e);
+		netns_refuse(fd, e);
 		return NULL;
 	}
 	n = new0(struct netns);
@@ -211,7 +211,7 @@ struct netns *netns_unref(struct netns *n)
 
 int netns_socket(const struct netns *n, int family, int type)
 {
-	return from_child(&(struct errand){
+	return take_from_child(&(struct errand){
 		.make = netns_make_socket, .n = n, .family = family, .type = type });
 }
 

@@ -315,8 +315,8 @@ static int start_mounts(struct fsview *view, struct space_report *ret)
 	return fd;
 }
 
-static struct spaces *not_made(const struct fsview *view, const struct space_report *r,
-			       struct err *e)
+static struct spaces *spaces_fail(const struct fsview *view, const struct space_report *r,
+				  struct err *e)
 {
 	if (r->step == SPACE_VIEW + FSVIEW_PLACE)
 		err_set(e, -r->error, 0, "CONFINEMENT_UNSUPPORTED", "%s cannot be mounted: %s",
@@ -334,7 +334,7 @@ struct spaces *spaces_new_mounts(struct fsview *view, struct err *e)
 	struct spaces *s;
 
 	if (fd < 0)
-		return not_made(view, &r, e);
+		return spaces_fail(view, &r, e);
 	s = new0(struct spaces);
 	*s = (struct spaces){ .refs = 1, .pidfd = -1, .mounts = fd };
 	list_add_tail(&living, &s->link);
@@ -354,7 +354,7 @@ struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_
 	struct space_report r;
 	struct spaces *s = spaces_make(&p, session, &r);
 
-	return s ? s : not_made(view, &r, e);
+	return s ? s : spaces_fail(view, &r, e);
 }
 
 const struct spaces_missing *spaces_missing(void)

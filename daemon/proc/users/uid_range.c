@@ -93,7 +93,7 @@ static struct entry_space entry_space_new(void)
 
 /* Handles an error of the enumeration. Returns 0: there is more space now, and the same entry can be read again. An
  * entry that cannot be read may be in the range. */
-static int not_read(struct entry_space *s, int error, const char *kind, struct err *e)
+static int entry_space_grow(struct entry_space *s, int error, const char *kind, struct err *e)
 {
 	if (error != ERANGE || s->n >= ACCOUNT_BYTES_MAX)
 		return err_field(e, "agent-uids", "AGENT_UIDS_TAKEN",
@@ -113,7 +113,7 @@ static int count_users(const struct uid_range *r, unsigned *n, struct err *e)
 
 	setpwent();
 	while (found >= 0 && (error = getpwent_r(&pw, s.p, s.n, &got)) != ENOENT) {
-		found = error ? not_read(&s, error, "user", e) :
+		found = error ? entry_space_grow(&s, error, "user", e) :
 				uid_range_check_id(r, "user", pw.pw_name, pw.pw_uid,
 						   pw.pw_uid == pw.pw_gid, e);
 		*n += found > 0;
@@ -130,7 +130,7 @@ static int count_groups(const struct uid_range *r, unsigned *n, struct err *e)
 
 	setgrent();
 	while (found >= 0 && (error = getgrent_r(&gr, s.p, s.n, &got)) != ENOENT) {
-		found = error ? not_read(&s, error, "group", e) :
+		found = error ? entry_space_grow(&s, error, "group", e) :
 				uid_range_check_id(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem,
 						   e);
 		*n += found > 0;
@@ -167,7 +167,7 @@ static int uid_range_in_use(const struct uid_lock *l, const struct uid_range *ra
 		       (unsigned)range->first, (unsigned)range->last, by);
 }
 
-static void without(const struct uid_range *range, const char *why)
+static void log_range_unlocked(const struct uid_range *range, const char *why)
 {
 	char uids[2 * UID_RANGE_NAME];
 
@@ -192,7 +192,7 @@ int uid_lock_take(struct uid_lock *l, const struct uid_range *range, struct err 
 		return 0;
 	if (l->fd >= 0 && (errno == EAGAIN || errno == EACCES))
 		return uid_range_in_use(l, range, want, e);
-	without(range, strerror(errno));
+	log_range_unlocked(range, strerror(errno));
 	return 0;
 }
 

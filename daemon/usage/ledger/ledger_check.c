@@ -45,7 +45,7 @@ struct ledger_check {
 	void *sessions; /* tree of struct session_tally */
 };
 
-_printf_(2, 3) static bool bad(struct ledger_check *c, const char *fmt, ...)
+_printf_(2, 3) static bool ledger_check_fail(struct ledger_check *c, const char *fmt, ...)
 {
 	struct ledger_report *rep = c->report;
 	va_list ap;
@@ -147,8 +147,8 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 	account_load_call(line, &turn);
 	account_load_call(cumulative, &sum);
 	if (t->known && turns <= t->turns)
-		return bad(c, "cumulative.turns is %llu, and was %llu before",
-			   (unsigned long long)turns, (unsigned long long)t->turns);
+		return ledger_check_fail(c, "cumulative.turns is %llu, and was %llu before",
+					 (unsigned long long)turns, (unsigned long long)t->turns);
 	/* a record that could not be written left its turn without one: then the sum is of more turns than the
 	 * records */
 	usage_add(&turn, &t->between);
@@ -158,7 +158,8 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 	t->known = true;
 	t->turns = turns;
 	t->sum = sum;
-	return what ? bad(c, "cumulative is not the sum of the turns: %s", what) : true;
+	return what ? ledger_check_fail(c, "cumulative is not the sum of the turns: %s", what) :
+		      true;
 }
 
 /* Calls that failed, or that the harness gave up, are no steps of their turn. */
@@ -183,9 +184,9 @@ static bool check_call(struct ledger_check *c, struct session_tally *t, struct s
 	t->call_turn = turn;
 	t->calls += succeeded(line);
 	if (call <= t->call)
-		return bad(c, "model call %llu of turn %llu comes after call %llu",
-			   (unsigned long long)call, (unsigned long long)turn,
-			   (unsigned long long)t->call);
+		return ledger_check_fail(c, "model call %llu of turn %llu comes after call %llu",
+					 (unsigned long long)call, (unsigned long long)turn,
+					 (unsigned long long)t->call);
 	t->call = call;
 	return true;
 }
@@ -195,11 +196,11 @@ static bool check_turn_record(struct ledger_check *c, struct session_tally *t, s
 	uint64_t turn = jobj_uint(line, "turn"), calls = jobj_uint(line, "modelCalls");
 
 	if (!turn_see(t, turn))
-		return bad(c, "turn %llu of session %.40s is recorded twice",
-			   (unsigned long long)turn, t->session);
+		return ledger_check_fail(c, "turn %llu of session %.40s is recorded twice",
+					 (unsigned long long)turn, t->session);
 	if (calls && t->call_turn == turn && t->calls > calls)
-		return bad(c, "modelCalls is %llu where %llu are recorded",
-			   (unsigned long long)calls, (unsigned long long)t->calls);
+		return ledger_check_fail(c, "modelCalls is %llu where %llu are recorded",
+					 (unsigned long long)calls, (unsigned long long)t->calls);
 	return check_sums(c, t, line);
 }
 
@@ -219,7 +220,7 @@ static bool check_record(struct ledger_check *c, struct slice line)
 /* --- the chain ------------------------------------------------------------------------------------------------ */
 
 /* True if the ledger may begin at n when the records up to the anchor are gone. */
-static bool reaches(const struct ledger_anchor *a, uint64_t n)
+static bool anchor_allows_start(const struct ledger_anchor *a, uint64_t n)
 {
 	return a->n && n <= a->n + 1;
 }
@@ -231,18 +232,20 @@ static bool check_chain_begin(struct ledger_check *c, const struct ledger_head *
 
 	if (h->n == 1)
 		return true;
-	if (!reaches(&c->anchor, h->n) && !reaches(&c->removed, h->n))
-		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
-			   (unsigned long long)MAX(c->anchor.n, c->removed.n) + 1);
+	if (!anchor_allows_start(&c->anchor, h->n) && !anchor_allows_start(&c->removed, h->n))
+		return ledger_check_fail(c, "n is %llu where %llu was due",
+					 (unsigned long long)h->n,
+					 (unsigned long long)MAX(c->anchor.n, c->removed.n) + 1);
 	c->report->anchored = true;
 	c->anchored = c->anchor.n == h->n - 1;
 	if (c->anchored && c->anchor.n == c->removed.n &&
 	    strcmp(c->anchor.digest, c->removed.digest) != 0)
-		return bad(c, "the record before it was not the anchor");
+		return ledger_check_fail(c, "the record before it was not the anchor");
 	if (before->n != h->n - 1 || !h->prev_digest.n) /* the anchor itself is still to come */
 		return true;
-	return slice_is(h->prev_digest, before->digest) ? true :
-							  bad(c, "prevDigest is not the anchor's");
+	return slice_is(h->prev_digest, before->digest) ?
+		       true :
+		       ledger_check_fail(c, "prevDigest is not the anchor's");
 }
 
 static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
@@ -254,17 +257,18 @@ static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
 		if (!check_chain_begin(c, h))
 			return false;
 	} else if (h->n != c->n + 1) {
-		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
-			   (unsigned long long)(c->n + 1));
+		return ledger_check_fail(c, "n is %llu where %llu was due",
+					 (unsigned long long)h->n, (unsigned long long)(c->n + 1));
 	}
 	/* The first record of a ledger without its older files may continue an incarnation whose
 	 * beginning was removed. */
 	if (!same && h->prev_digest.n && (!first || h->n == 1))
-		return bad(c, "prevDigest is not null in the first record of an incarnation");
+		return ledger_check_fail(
+			c, "prevDigest is not null in the first record of an incarnation");
 	if (same && !h->prev_digest.n)
-		return bad(c, "prevDigest is null within an incarnation");
+		return ledger_check_fail(c, "prevDigest is null within an incarnation");
 	if (same && !slice_is(h->prev_digest, c->digest))
-		return bad(c, "prevDigest is not the digest of the line before");
+		return ledger_check_fail(c, "prevDigest is not the digest of the line before");
 	c->report->incarnations += !same;
 	if (!same)
 		forget_sessions(c);
@@ -276,8 +280,9 @@ static bool check_anchor(struct ledger_check *c)
 	if (c->n != c->anchor.n)
 		return true;
 	c->anchored = true;
-	return strcmp(c->digest, c->anchor.digest) == 0 ? true :
-							  bad(c, "its digest is not the anchor's");
+	return strcmp(c->digest, c->anchor.digest) == 0 ?
+		       true :
+		       ledger_check_fail(c, "its digest is not the anchor's");
 }
 
 bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
@@ -288,13 +293,13 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
 
 	c->line++;
 	if (kind == 2)
-		return bad(c, "longer than %lu bytes", LEDGER_LINE_MAX);
+		return ledger_check_fail(c, "longer than %lu bytes", LEDGER_LINE_MAX);
 	if (ledger_line_check(line, &h, &what) != LEDGER_LINE_OK)
-		return bad(c, "%s", what);
+		return ledger_check_fail(c, "%s", what);
 	if (!check_chain(c, &h))
 		return false;
 	if (sha256_of(line, &d) < 0)
-		return bad(c, "its digest cannot be made");
+		return ledger_check_fail(c, "its digest cannot be made");
 	sha256_hex(&d, c->digest);
 	/* The line is a slice into the reader's buffer, so what the next line is compared with is
 	 * copied. */
@@ -316,8 +321,9 @@ bool ledger_check_end(struct ledger_check *c)
 		return false;
 	if (last < c->anchor.n || last < c->removed.n) {
 		c->line++;
-		return bad(c, "record %llu is missing: the ledger ends before the anchor",
-			   (unsigned long long)MAX(c->anchor.n, c->removed.n));
+		return ledger_check_fail(
+			c, "record %llu is missing: the ledger ends before the anchor",
+			(unsigned long long)MAX(c->anchor.n, c->removed.n));
 	}
 	if (!c->anchor.n || c->anchored)
 		return true;
@@ -325,7 +331,8 @@ bool ledger_check_end(struct ledger_check *c)
 	c->line += !c->line;
 	return c->anchor.n == c->removed.n && strcmp(c->anchor.digest, c->removed.digest) == 0 ?
 		       true :
-		       bad(c, "record %llu was removed", (unsigned long long)c->anchor.n);
+		       ledger_check_fail(c, "record %llu was removed",
+					 (unsigned long long)c->anchor.n);
 }
 
 void ledger_check_next_file(struct ledger_check *c)
@@ -402,7 +409,7 @@ int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms)
 	/* Bytes without a newline at the end of the file, and no writer has completed them. */
 	if (r == 0 && buf_len(&l.b)) {
 		c->line++;
-		bad(c, "the last line is not complete");
+		ledger_check_fail(c, "the last line is not complete");
 	}
 	return MIN(r, 0);
 }

@@ -126,7 +126,7 @@ static off_t written_end(int fd, off_t not_below)
 	return end;
 }
 
-static bool stands(int fd, off_t at, const char *bytes, size_t n)
+static bool file_has_bytes(int fd, off_t at, const char *bytes, size_t n)
 {
 	char have[USAGE_AHEAD_BLOCK];
 
@@ -157,7 +157,7 @@ static int write_rest(int fd, const struct usage_ahead_part *p, off_t end)
 }
 
 /* It is not there, or is nothing of ours. */
-static bool is_none(int error)
+static bool is_file_missing(int error)
 {
 	return error == -ENOENT || error == -EISDIR || error == -ELOOP || error == -ENXIO;
 }
@@ -169,7 +169,7 @@ static int restore_part(struct usage_ahead_reading *r, const struct usage_ahead_
 	int e;
 
 	if (t->fd < 0)
-		return is_none(t->fd) ? 0 : t->fd;
+		return is_file_missing(t->fd) ? 0 : t->fd;
 	end = written_end(t->fd, at);
 	if (end < 0)
 		return (int)end;
@@ -177,8 +177,8 @@ static int restore_part(struct usage_ahead_reading *r, const struct usage_ahead_
 		return 0;
 	/* The file does not end in what was written before the piece: it was replaced or damaged, and
 	 * is left alone. */
-	if (end < at || !stands(t->fd, at - p->e.context, p->context, p->e.context) ||
-	    !stands(t->fd, at, p->bytes, (size_t)(end - at))) {
+	if (end < at || !file_has_bytes(t->fd, at - p->e.context, p->context, p->e.context) ||
+	    !file_has_bytes(t->fd, at, p->bytes, (size_t)(end - at))) {
 		r->found->unknown++;
 		return 0;
 	}
@@ -256,7 +256,7 @@ int usage_ahead_restore(const char *path, int (*open_file)(void *ctx, const char
 	*ret = (struct usage_ahead_replay){ 0 };
 	remove_unfinished(path);
 	if (error)
-		return is_none(error) ? 0 : error;
+		return is_file_missing(error) ? 0 : error;
 	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		return 0;
 	r.frame = xalloc(USAGE_AHEAD_FRAME_MAX);
