@@ -229,7 +229,7 @@ static int mint_token(struct acp_request *q, struct err *e)
 	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-const struct acp_handler on_tokens_mint = { .run = mint_token, .secret = true };
+const struct acp_handler on_tokens_mint = { .run = mint_token, .is_secret = true };
 
 struct token_args {
 	char *id;

@@ -53,7 +53,7 @@ struct acp_conn {
 	unsigned client;		   /* client_cap bits */
 	unsigned model_apis; /* bit per enum model_api: whose calls its client makes */
 	bool model_only;     /* and it does nothing else */
-	bool wipe;	     /* keys may stand in the message that is being read */
+	bool may_have_keys;  /* keys may stand in the message that is being read */
 	size_t repaired;     /* places of the message that is being read: jstr_repair_halves */
 	bool bodies_wait;    /* of model calls, for room in out */
 	bool status_due;     /* the server's status, once what is queued has gone out */
@@ -84,9 +84,9 @@ struct method_call {
 	char *id; /* raw */
 	struct view *view;
 	char *session_id; /* of the session whose workspace it works on, so that it can be cancelled; NULL */
-	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
-	bool load;     /* replay before the response */
-	bool foreign;  /* the client's numbers may mean other events here */
+	uint64_t from;	 /* session/load, resume: first seq wanted; 0: all or none */
+	bool is_load;	 /* replay before the response */
+	bool is_foreign; /* the client's numbers may mean other events here */
 };
 
 /* One request or notification while its handler runs. */
@@ -188,7 +188,7 @@ struct acp_handler {
 	size_t args_size;
 	int variant;	    /* tells methods apart that share run */
 	bool finds_session; /* a session that is named and does not exist is an error */
-	bool secret;	    /* the answer is wiped once it is queued */
+	bool is_secret;	    /* the answer is wiped once it is queued */
 };
 
 #define ACP_HANDLER(fn, st, table, ...)                                                            \

@@ -350,8 +350,8 @@ void acp_conn_feed(struct acp_conn *c, char *text, size_t n)
 	if (c->phase == CONN_CLOSING)
 		return;
 	flatten_lines(text, n);
-	c->wipe = false;
+	c->may_have_keys = false;
 	feed_message(c, text, n);
-	if (c->wipe)
+	if (c->may_have_keys)
 		explicit_bzero(text, n);
 }

@@ -414,7 +414,7 @@ static int run_handler(struct acp_request *q, const struct acp_handler *h, struc
 		r = h->run(q, e);
 	if (r == REQUEST_ANSWER)
 		send_request_answer(q);
-	if (h->secret)
+	if (h->is_secret)
 		secret_buf_done(&q->out);
 	if (q->args)
 		jdec_free(h->fields, q->args);
@@ -430,7 +430,7 @@ static int handle_request(struct acp_request *q, struct err *e)
 	if (!row)
 		return rpc_no_method(q->msg, e);
 	/* Before the checks: a refused message has its keys, too. */
-	q->conn->wipe = row->meta == META_KEYS || row->meta == META_BARE;
+	q->conn->may_have_keys = row->meta == META_KEYS || row->meta == META_BARE;
 	r = check_method_request(q, row, e);
 	if (r == 0)
 		r = hold_for_uid(q, row->hold, e);

@@ -23,10 +23,10 @@ static void notify_foreign_cursor(struct acp_conn *c, struct session *s)
 
 static uint64_t reopen_from(struct method_call *k, struct session *s)
 {
-	if (k->foreign)
+	if (k->is_foreign)
 		notify_foreign_cursor(k->conn, s);
 	/* Without a cursor a load replays everything, and a resume begins behind the last event. */
-	return k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
+	return k->from ? k->from : k->is_load ? 1 : session_last_seq(s) + 1;
 }
 
 static void on_reopened(void *ctx, struct session *s, const struct err *e)
@@ -45,7 +45,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	}
 	v = view_open(c, s, reopen_from(k, s));
 	session_put_opened(&b, c, s, false);
-	if (k->load)
+	if (k->is_load)
 		k->view = v; /* the response waits behind the replay */
 	call_result(k, buf_slice(&b));
 	watcher_ready(&v->w);
@@ -77,9 +77,9 @@ static struct method_call *call_reopen(const struct acp_request *q, const struct
 {
 	struct method_call *k = call_new(q->conn, q->msg->id);
 
-	k->load = load;
-	k->foreign = cursor_is_foreign(s, a);
-	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	k->is_load = load;
+	k->is_foreign = cursor_is_foreign(s, a);
+	k->from = k->is_foreign ? 0 : (uint64_t)a->from_seq;
 	return k;
 }
 

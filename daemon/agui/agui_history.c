@@ -112,7 +112,7 @@ static int walk_person(struct walk *w, const struct agui_message *m, struct err 
 		w->next++;
 	/* The thread has no further user message, so this one is new. */
 	if (w->next == t->ntold) {
-		w->news->is_new[w->at] = w->news->people = true;
+		w->news->is_new[w->at] = w->news->has_people = true;
 		return 0;
 	}
 	if (strcmp(t->told[w->next].id + 1, m->id) != 0)
@@ -136,7 +136,7 @@ static int walk_system(struct walk *w, const struct agui_message *m)
 static int walk_said(const struct walk *w, const struct agui_message *m, struct err *e)
 {
 	/* The agent cannot have answered a new user message yet. */
-	if (w->news->people && m->role != ROLE_TOOL)
+	if (w->news->has_people && m->role != ROLE_TOOL)
 		return changed(e, w->at, "comes after one that the thread does not have");
 	/* next is 0 before the first user message: an application may greet there (agui_history_lead). */
 	if (m->role != ROLE_ASSISTANT || agui_is_own_id(m->id) || w->next == 0 ||

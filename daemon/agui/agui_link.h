@@ -42,7 +42,7 @@ struct agui_thread {
 	struct list link;
 	char *id, *session_id, *harness, *profile;
 	char settings[SHA256_HEX], context[SHA256_HEX]; /* digests; empty: there are none */
-	bool front_end;					/* it has had tools of a front end */
+	bool has_front_end;				/* it has had tools of a front end */
 	struct agui_told *told;
 	size_t ntold;
 	struct agui_over over[AGUI_OVER_MAX];

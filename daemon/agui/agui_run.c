@@ -217,44 +217,44 @@ static bool names_front_tool(const struct session *s, struct slice update, char 
 }
 
 /* A history has no calls that may still come: its own are found by what is known of them. */
-static enum agui_whose whose_by_words(struct agui_run *r, struct slice update, const char *call_id,
-				      struct agui_whose_call *ret)
+static enum agui_tool_owner owner_by_words(struct agui_run *r, struct slice update,
+					   const char *call_id, struct agui_call_owner *ret)
 {
 	struct slice args = jobj_get(update, "rawInput").raw;
 	const char *tool = NULL;
 
 	if (!agui_said_read(update, &ret->said))
-		return WHOSE_HARNESS;
-	if (!r->talk.history)
+		return OWNER_HARNESS;
+	if (!r->talk.is_history)
 		tool = agui_link_match(r->link, call_id, &ret->said);
 	/* Larger arguments would be released at once (agui_call_note). */
 	if (!tool && args.n <= AGUI_HELD_ARGS_MAX &&
 	    agui_said_may_fit(&ret->said, args, buf_slice(&r->link->tools)))
-		return WHOSE_UNKNOWN;
+		return OWNER_UNKNOWN;
 	agui_said_done(&ret->said);
 	ret->tool = xstrdup(tool);
-	return tool ? WHOSE_FRONT_END : WHOSE_HARNESS;
+	return tool ? OWNER_FRONT_END : OWNER_HARNESS;
 }
 
-enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,
-			       struct agui_whose_call *ret)
+enum agui_tool_owner agui_run_owner_of(void *ctx, struct slice update, const char *call_id,
+				       struct agui_call_owner *ret)
 {
 	struct agui_run *r = ctx;
 	struct session *s = store_find(r->owner->store, r->thread->session_id);
 	struct agui_over *o = agui_thread_named(r->thread, call_id);
 
-	if (!s || !r->thread->front_end)
-		return WHOSE_HARNESS;
+	if (!s || !r->thread->has_front_end)
+		return OWNER_HARNESS;
 	if (names_front_tool(s, update, &ret->tool)) {
-		if (!o && !r->talk.history)
+		if (!o && !r->talk.is_history)
 			agui_link_announce(r->link, call_id, ret->tool);
 	} else if (o && o->tool) {
 		ret->tool = xstrdup(o->tool);
 	} else {
-		return whose_by_words(r, update, call_id, ret);
+		return owner_by_words(r, update, call_id, ret);
 	}
 	ret->id = o ? xstrdup(o->id) : NULL;
-	return WHOSE_FRONT_END;
+	return OWNER_FRONT_END;
 }
 
 /* --- the request ---------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 struct agui_news {
 	bool *is_new; /* for each message of the input: to be told to the agent */
 	size_t n;
-	bool people; /* a message of a person is among them */
+	bool has_people; /* a message of a person is among them */
 };
 
 void agui_news_done(struct agui_news *n);
@@ -71,8 +71,8 @@ void agui_run_put_trace(const struct agui_run *r, struct jw *w);
 void agui_run_wake(struct agui_run *r);
 
 /* agui_run.c: of struct agui_names; ctx is the run. */
-enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,
-			       struct agui_whose_call *ret);
+enum agui_tool_owner agui_run_owner_of(void *ctx, struct slice update, const char *call_id,
+				       struct agui_call_owner *ret);
 /* run_start.c: what is to be done first. -EINVAL with e. */
 int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e);
 /* run_start.c: the session is there (opened: raw answer): snapshots, then the prompt. */
@@ -100,7 +100,7 @@ int agui_profile_read(const char *list, const char *name, struct buf *ret, struc
 int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct agui_input *in,
 		       bool new_thread, struct err *e);
 /* params of session/new, and of session/load. */
-void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct slice trace,
+void agui_settings_put_new(const struct agui_thread *t, bool has_front_end, struct slice trace,
 			   struct buf *b);
 void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct slice trace,
 			    struct buf *b);

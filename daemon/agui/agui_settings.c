@@ -188,14 +188,14 @@ int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct
 
 /* --- parameters of ACP ---------------------------------------------------------------------------------------------- */
 
-static void put_settings_servers(struct jw *w, struct slice settings, bool front_end)
+static void put_settings_servers(struct jw *w, struct slice settings, bool has_front_end)
 {
 	struct jval servers = jobj_get(settings, "mcpServers");
 
 	jw_arr(w, "mcpServers");
 	jarr_each(v, servers)
 		jw_raw(w, NULL, v.raw);
-	if (front_end)
+	if (has_front_end)
 		agui_tools_declare(w);
 	jw_end_arr(w);
 }
@@ -235,7 +235,7 @@ static void put_settings_meta(struct jw *w, struct slice settings, struct slice 
 	jw_end_obj(w);
 }
 
-void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct slice trace,
+void agui_settings_put_new(const struct agui_thread *t, bool has_front_end, struct slice trace,
 			   struct buf *b)
 {
 	struct slice settings = buf_slice(&t->given), cwd = jobj_get(settings, "cwd").raw;
@@ -244,7 +244,7 @@ void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct s
 	jw_obj(&w, NULL);
 	/* ACP requires an absolute cwd. An ephemeral workspace has a directory of its own. */
 	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
-	put_settings_servers(&w, settings, front_end);
+	put_settings_servers(&w, settings, has_front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
 	put_settings_meta(&w, settings, trace);
 	jw_end_obj(&w);
@@ -261,7 +261,7 @@ void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", t->session_id);
 	jw_str(&w, "cwd", cwd);
-	put_settings_servers(&w, settings, t->front_end);
+	put_settings_servers(&w, settings, t->has_front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
 	jw_obj(&w, "_meta");
 	jw_raw(&w, NULL, trace);

@@ -72,7 +72,7 @@ void agui_message_end(struct agui_talk *t, struct jw *w)
 {
 	jw_end_obj(w);
 	if (t->messages.failed)
-		t->whole = false;
+		t->is_whole = false;
 }
 
 static void put_history_message(struct agui_talk *t, const char *role)
@@ -122,7 +122,7 @@ static void history_close(struct agui_talk *t)
 	else
 		put_history_message(t, t->open == OPEN_TEXT ? "assistant" : "reasoning");
 	if (t->text.failed || t->parts.failed)
-		t->whole = false;
+		t->is_whole = false;
 	buf_reset(&t->text);
 	buf_reset(&t->parts);
 	buf_reset(&t->text_origin);
@@ -147,7 +147,7 @@ void agui_talk_close(struct agui_talk *t)
 {
 	if (t->open == OPEN_NONE)
 		return;
-	if (t->history)
+	if (t->is_history)
 		history_close(t);
 	else
 		live_close(t);
@@ -175,7 +175,7 @@ static void start_message(struct agui_talk *t, enum agui_open what, uint64_t seq
 	t->open = what;
 	t->open_seq = seq;
 	t->open_id = id.n ? xstrndup(id.p, id.n) : NULL;
-	if (t->history)
+	if (t->is_history)
 		buf_putc(&t->text, '"');
 	else
 		live_start(t);
@@ -186,7 +186,7 @@ static void add_delta(struct agui_talk *t, struct slice raw)
 {
 	char id[AGUI_ID_SIZE];
 
-	if (t->history) {
+	if (t->is_history) {
 		buf_add(&t->text, raw.p + 1, raw.n - 2);
 		return;
 	}
@@ -206,7 +206,7 @@ void agui_activity(struct agui_talk *t, const char *id, const char *type, struct
 	struct jw w;
 
 	agui_talk_close(t);
-	if (t->history) {
+	if (t->is_history) {
 		w = agui_message_begin(t, id, "activity");
 		jw_str(&w, "activityType", type);
 		jw_raw(&w, "content", content);
@@ -297,7 +297,7 @@ static void user_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	struct slice block = jobj_get(update, "content").raw;
 
-	if (t->history)
+	if (t->is_history)
 		prompt_block(t, seq, block);
 	else
 		text_chunk(t, OPEN_USER, seq, update);
@@ -330,7 +330,7 @@ static const struct {
 
 void agui_talk_raw(struct agui_talk *t, struct slice update)
 {
-	if (!t->history)
+	if (!t->is_history)
 		agui_event(t->out, "RAW", JW_RAW("event", update), JW_STR("source", "acp"));
 }
 
@@ -367,12 +367,12 @@ void agui_talk_go_live(struct agui_talk *t)
 {
 	agui_talk_pause(t);
 	agui_plans_put(t);
-	t->history = false;
+	t->is_history = false;
 }
 
 void agui_talk_init(struct agui_talk *t, struct buf *out, bool old, const struct agui_names *names)
 {
-	*t = (struct agui_talk){ .out = out, .old = old, .whole = true, .names = *names };
+	*t = (struct agui_talk){ .out = out, .is_old = old, .is_whole = true, .names = *names };
 	t->messages.max = t->text.max = t->parts.max = AGUI_SNAPSHOT_MAX;
 	agui_calls_init(&t->calls);
 	list_init(&t->plans);

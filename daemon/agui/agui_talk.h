@@ -22,17 +22,17 @@ enum agui_part { PART_MODE, PART_OPTIONS, PART_COMMANDS, PART_TITLE, PART_USAGE,
 
 /* Whose tool a call of the harness is to: its own; one of the front end, which was told in another way; or that is not
  * known before such a call comes. */
-enum agui_whose { WHOSE_HARNESS, WHOSE_FRONT_END, WHOSE_UNKNOWN };
+enum agui_tool_owner { OWNER_HARNESS, OWNER_FRONT_END, OWNER_UNKNOWN };
 
 /* The caller frees. */
-struct agui_whose_call {
-	char *id, *tool; /* WHOSE_FRONT_END: the name, and the id there; NULL: it is not known */
-	struct agui_said said; /* WHOSE_UNKNOWN */
+struct agui_call_owner {
+	char *id, *tool; /* OWNER_FRONT_END: the name, and the id there; NULL: it is not known */
+	struct agui_said said; /* OWNER_UNKNOWN */
 };
 
 struct agui_names {
-	enum agui_whose (*whose)(void *ctx, struct slice update, const char *call_id,
-				 struct agui_whose_call *ret);
+	enum agui_tool_owner (*owner_of)(void *ctx, struct slice update, const char *call_id,
+					 struct agui_call_owner *ret);
 	void *ctx;
 };
 
@@ -43,8 +43,8 @@ struct agui_calls {
 
 struct agui_talk {
 	struct buf *out;
-	bool history, old; /* old: the client knows AG-UI 0.0.x */
-	bool whole;	   /* history: nothing was left out */
+	bool is_history, is_old; /* old: the client knows AG-UI 0.0.x */
+	bool is_whole;		 /* history: nothing was left out */
 	struct agui_names names;
 	enum agui_open open;
 	uint64_t open_seq;
@@ -108,7 +108,7 @@ struct agui_call {
 	char *name, *args; /* args: raw; for a history */
 	uint64_t seq;
 	bool ended;	       /* its arguments are whole */
-	bool put;	       /* it stands in the history */
+	bool is_put;	       /* it stands in the history */
 	bool hidden;	       /* the client was told of it in another way */
 	bool held;	       /* the client is told of it when it is known whose it is */
 	struct agui_said said; /* held */

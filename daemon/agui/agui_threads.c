@@ -158,7 +158,7 @@ static void put_thread_file(struct buf *b, const struct agui_thread *t)
 	jw_str(&w, "profile", t->profile);
 	jw_str(&w, "settings", t->settings);
 	jw_str(&w, "context", t->context);
-	jw_bool(&w, "frontEnd", t->front_end);
+	jw_bool(&w, "frontEnd", t->has_front_end);
 	put_told(&w, t);
 	put_over(&w, t);
 	jw_end_obj(&w);
@@ -184,7 +184,7 @@ int agui_thread_save(const struct agui_threads *ts, const struct agui_thread *t,
 
 struct thread_args {
 	char *id, *harness, *profile, *settings, *context;
-	bool front_end;
+	bool has_front_end;
 	struct slice told, over;
 };
 
@@ -194,7 +194,7 @@ static const struct jfield thread_fields[] = {
 	JF_STR(struct thread_args, profile, "profile", 0, AGUI_ID_MAX),
 	JF_STR(struct thread_args, settings, "settings", 0, SHA256_HEX),
 	JF_STR(struct thread_args, context, "context", 0, SHA256_HEX),
-	JF_BOOL(struct thread_args, front_end, "frontEnd", 0),
+	JF_BOOL(struct thread_args, has_front_end, "frontEnd", 0),
 	JF_ARR(struct thread_args, told, "told", JF_REQUIRED),
 	JF_ARR(struct thread_args, over, "over", JF_REQUIRED),
 	JF_END,
@@ -243,7 +243,7 @@ static void take_thread(struct agui_threads *ts, struct thread_args *a, const ch
 	t->harness = TAKE_PTR(a->harness);
 	t->profile = TAKE_PTR(a->profile);
 	t->session_id = xstrdup(session_id);
-	t->front_end = a->front_end;
+	t->has_front_end = a->has_front_end;
 	set_digest(t->settings, a->settings);
 	set_digest(t->context, a->context);
 	read_told(t, a->told);

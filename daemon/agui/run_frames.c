@@ -111,7 +111,7 @@ static void on_session_turn_end(struct agui_run *r, struct slice params)
 	bool ours = !*r->key || jstr_is(jobj_get(params, "key"), r->key);
 
 	agui_talk_turn_over(&r->talk);
-	if (!r->talk.history)
+	if (!r->talk.is_history)
 		agui_thread_turn_over(r->thread);
 	if (r->stage == STAGE_LIVE && ours)
 		agui_run_turn_over(r, params);
@@ -130,7 +130,7 @@ static void on_session_event(struct agui_run *r, struct slice params)
 {
 	struct slice event = jobj_get(params, "event").raw, update = unknown_update(event);
 
-	if (r->talk.history)
+	if (r->talk.is_history)
 		return;
 	if (update.n)
 		agui_talk_raw(&r->talk, update);
@@ -270,7 +270,7 @@ static void put_run_usage(struct jw *w, struct slice usage)
 /* 0.0.x knows no outcome of that kind: it is in the result alone. */
 static void put_run_outcome(struct jw *w, const struct agui_run *r, bool cancelled)
 {
-	if (cancelled && r->talk.old)
+	if (cancelled && r->talk.is_old)
 		return;
 	jw_object(w, "outcome", JW_STR("type", cancelled ? "cancelled" : "success"));
 }
@@ -351,7 +351,7 @@ static void finish_with_calls(struct agui_run *r)
 	agui_talk_close(&r->talk);
 	tell_calls(r);
 	w = begin_finished(r);
-	if (!r->talk.old) {
+	if (!r->talk.is_old) {
 		jw_obj(&w, "outcome");
 		jw_str(&w, "type", "success");
 		jw_arr(&w, "pendingToolCallIds");

@@ -96,7 +96,7 @@ static bool resumes(const struct agui_run *r)
 {
 	if (r->in.resume.n <= 2)
 		return false;
-	return !r->news.people || agui_questions_open(r->owner, r->thread->session_id);
+	return !r->news.has_people || agui_questions_open(r->owner, r->thread->session_id);
 }
 
 static int check_turn_state(struct agui_run *r, const struct session *s, struct err *e)
@@ -105,7 +105,7 @@ static int check_turn_state(struct agui_run *r, const struct session *s, struct 
 
 	if (resumes(r))
 		return agui_resume_check(r->owner, id, r->in.resume, e);
-	if (!r->news.people)
+	if (!r->news.has_people)
 		return check_lost(r, e);
 	if (agui_questions_open(r->owner, id))
 		return err_field(e, "resume", "INTERRUPT_UNANSWERED",
@@ -157,7 +157,7 @@ static int make_prompt(struct agui_run *r, struct err *e)
 	char random[33];
 	int ret = 0;
 
-	if (!r->news.people)
+	if (!r->news.has_people)
 		return 0;
 	/* _acpd/turn_end names the key: by it the run finds the end of its own turn. */
 	random_hex(random, 16);
@@ -224,7 +224,7 @@ static void continue_link(struct agui_run *r)
 	agui_talk_go_live(&r->talk);
 	agui_calls_move(&r->link->told, &r->talk.calls);
 	give_results(r);
-	if (r->news.people)
+	if (r->news.has_people)
 		send_prompt(r);
 }
 
@@ -235,20 +235,20 @@ static void open_session(struct agui_run *r, const struct session *s, const stru
 
 	agui_run_put_trace(r, &w);
 	if (r->in.tools.n > 2)
-		r->thread->front_end = true;
+		r->thread->has_front_end = true;
 	r->link = agui_link_open(r->owner, r->thread, g);
 	r->link->run = r;
 	agui_link_set_tools(r->link, r->in.tools);
 	if (s)
 		agui_settings_put_load(r->thread, session_cwd(s), buf_slice(&trace), &b);
 	else
-		agui_settings_put_new(r->thread, r->thread->front_end, buf_slice(&trace), &b);
+		agui_settings_put_new(r->thread, r->thread->has_front_end, buf_slice(&trace), &b);
 	r->open_id = agui_link_ask(r->link, s ? "session/load" : "session/new", buf_slice(&b));
 }
 
 int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 {
-	struct agui_names names = { agui_run_whose, r };
+	struct agui_names names = { agui_run_owner_of, r };
 	struct session *s = NULL;
 	int ret = find_run_thread(r, g, e);
 
@@ -258,7 +258,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 		return ret;
 	/* Again, now that the input has named its version of AG-UI. */
 	agui_talk_init(&r->talk, &r->out, agui_input_is_old(&r->in), &names);
-	r->talk.history = true;
+	r->talk.is_history = true;
 	if (!r->new_thread)
 		s = store_find(r->owner->store, r->thread->session_id);
 	if (s)
@@ -322,7 +322,7 @@ static void tell_messages(struct agui_run *r)
 	/* The client has all messages of a new thread. */
 	if (r->new_thread)
 		return;
-	if (!r->talk.whole || r->lost_history) {
+	if (!r->talk.is_whole || r->lost_history) {
 		agui_event(&r->out, "CUSTOM", JW_STR("name", "acpd.snapshot_omitted"),
 			   JW_STR("value", r->lost_history ? "lost" : "too_large"));
 		return;
@@ -373,9 +373,9 @@ void agui_run_opened(struct agui_run *r, struct slice opened)
 	tell_messages(r);
 	r->stage = STAGE_LIVE;
 	r->follows = jobj_get(own, "turn").type == J_NUMBER;
-	if (r->news.people && r->follows && !is_stopping(r))
+	if (r->news.has_people && r->follows && !is_stopping(r))
 		agui_run_fail(r, "SESSION_BUSY", "a turn of the thread is running");
-	else if (r->news.people)
+	else if (r->news.has_people)
 		send_prompt(r);
 	else if (!r->follows)
 		agui_run_idle(r);

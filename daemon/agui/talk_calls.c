@@ -83,9 +83,9 @@ static void put_call_message(struct agui_talk *t, struct agui_call *c)
 	char own[AGUI_ID_SIZE];
 	struct jw w;
 
-	if (c->put)
+	if (c->is_put)
 		return;
-	c->put = true;
+	c->is_put = true;
 	agui_talk_close(t);
 	w = agui_message_begin(t, agui_id(own, c->seq), "assistant");
 	jw_arr(&w, "toolCalls");
@@ -103,7 +103,7 @@ static void put_call_result(struct agui_talk *t, const struct agui_call *c, uint
 	struct jw w;
 
 	agui_id(own, seq);
-	if (t->history) {
+	if (t->is_history) {
 		w = agui_message_begin(t, own, "tool");
 		jw_str(&w, "toolCallId", c->id);
 		jw_slice(&w, "content", text);
@@ -202,7 +202,7 @@ static void keep_args(struct agui_call *c, struct slice args)
 static void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args)
 {
 	agui_talk_close(t);
-	if (t->history || c->held) {
+	if (t->is_history || c->held) {
 		keep_args(c, args);
 		return;
 	}
@@ -214,19 +214,19 @@ static void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slic
 }
 
 /* A call to a tool of the front end is told when it comes there. */
-static void find_whose(struct agui_talk *t, struct agui_call *c, struct slice update)
+static void find_owner(struct agui_talk *t, struct agui_call *c, struct slice update)
 {
-	struct agui_whose_call is = { 0 };
-	enum agui_whose whose = WHOSE_HARNESS;
+	struct agui_call_owner is = { 0 };
+	enum agui_tool_owner whose = OWNER_HARNESS;
 
-	if (t->names.whose)
-		whose = t->names.whose(t->names.ctx, update, c->harness_id, &is);
+	if (t->names.owner_of)
+		whose = t->names.owner_of(t->names.ctx, update, c->harness_id, &is);
 	c->id = is.id ? is.id : xstrdup(c->harness_id);
 	c->name = is.tool ? is.tool : call_name(update);
 	c->said = is.said;
-	c->hidden = whose == WHOSE_FRONT_END && !t->history;
+	c->hidden = whose == OWNER_FRONT_END && !t->is_history;
 	/* If too many are held, one more is shown as the harness's own. */
-	c->held = whose == WHOSE_UNKNOWN && agui_calls_may_hold(t);
+	c->held = whose == OWNER_UNKNOWN && agui_calls_may_hold(t);
 }
 
 static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, const char *id)
@@ -234,7 +234,7 @@ static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, c
 	struct agui_call *c = harness_call_new(t, id);
 
 	c->seq = seq;
-	find_whose(t, c, update);
+	find_owner(t, c, update);
 	if (!c->hidden)
 		agui_call_show(t, c, call_args(update));
 }
@@ -253,11 +253,11 @@ void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
 
 static void end_args(struct agui_talk *t, struct agui_call *c, struct slice args)
 {
-	if (t->history) {
+	if (t->is_history) {
 		keep_args(c, args);
 		return;
 	}
-	if (!c->ended && !c->hidden && !c->put)
+	if (!c->ended && !c->hidden && !c->is_put)
 		tell_args(t, c->id, args);
 	c->ended = true;
 }
@@ -269,7 +269,7 @@ static void finish_call(struct agui_talk *t, struct agui_call *c, uint64_t seq, 
 	call_result_text(update, &text);
 	/* Before the result: TOOL_CALL_END must not follow it. */
 	end_args(t, c, call_args(update));
-	if (t->history)
+	if (t->is_history)
 		put_call_message(t, c);
 	if (!c->hidden) {
 		agui_talk_close(t);
@@ -329,7 +329,7 @@ static void show_activity(struct agui_talk *t, struct agui_call *c, uint64_t seq
 static void show_progress(struct agui_talk *t, struct agui_call *c, uint64_t seq,
 			  struct slice update)
 {
-	if (t->history || c->hidden || c->held ||
+	if (t->is_history || c->hidden || c->held ||
 	    !jstr_is(jobj_get(update, "status"), "in_progress"))
 		return;
 	if (c->activity_seq)
@@ -366,7 +366,7 @@ void agui_calls_end(struct agui_talk *t)
 	list_each(c, &t->calls.list, struct agui_call, link)
 		if (c->held)
 			continue;
-		else if (t->history)
+		else if (t->is_history)
 			put_call_message(t, c);
 		else
 			end_args(t, c, SLICE_NONE);
@@ -377,13 +377,13 @@ void agui_calls_end(struct agui_talk *t)
 void agui_call_release(struct agui_talk *t, struct agui_call *c)
 {
 	/* A history needs the arguments later, for the call's message. */
-	_cleanup_(freep) char *args = t->history ? NULL : TAKE_PTR(c->args);
+	_cleanup_(freep) char *args = t->is_history ? NULL : TAKE_PTR(c->args);
 
 	if (!c->held)
 		return;
 	c->held = false;
 	agui_said_done(&c->said);
-	if (!t->history)
+	if (!t->is_history)
 		agui_call_show(t, c, slice_of(args));
 }
 

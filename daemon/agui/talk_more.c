@@ -69,7 +69,7 @@ void agui_talk_plan_update(struct agui_talk *t, uint64_t seq _unused_, struct sl
 
 	if (jstr_decode(jobj_get(plan, "planId"), RPC_ID_MAX, &id) < 0)
 		return;
-	if (t->history)
+	if (t->is_history)
 		plan_keep(t, id, plan);
 	else
 		plan_show(t, id, plan);
@@ -82,7 +82,7 @@ void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq _unused_, struct s
 
 	if (jstr_decode(jobj_get(update, "planId"), RPC_ID_MAX, &id) < 0)
 		return;
-	if (t->history) {
+	if (t->is_history) {
 		plan_keep(t, id, SLICE_NONE);
 		return;
 	}
@@ -96,7 +96,7 @@ void agui_plans_put(struct agui_talk *t)
 	while (!list_empty(&t->plans)) {
 		struct agui_plan *p = list_first(&t->plans, struct agui_plan, link);
 
-		if (t->history)
+		if (t->is_history)
 			plan_show(t, p->id, slice_of(p->content));
 		plan_free(t, p);
 	}
@@ -116,7 +116,7 @@ void agui_talk_compaction(struct agui_talk *t, uint64_t seq _unused_, struct sli
 {
 	bool begins = jstr_is(jobj_get(update, "status"), "in_progress");
 
-	if (!t->history && begins != t->compacting)
+	if (!t->is_history && begins != t->compacting)
 		compaction_step(t, begins, update);
 	else
 		agui_talk_raw(t, update);
@@ -236,7 +236,7 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 	struct agui_subagent *s;
 
 	/* AG-UI 0.0.x has no events for subagents. */
-	if (t->old || jstr_decode(jobj_get(update, "sessionId"), RPC_ID_MAX, &id) < 0) {
+	if (t->is_old || jstr_decode(jobj_get(update, "sessionId"), RPC_ID_MAX, &id) < 0) {
 		agui_talk_raw(t, update);
 		return;
 	}
@@ -244,9 +244,9 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 	if (!s)
 		s = subagent_add(t, seq, id);
 	/* A history has only those that still run: the live talk starts them. */
-	if (t->history && over)
+	if (t->is_history && over)
 		subagent_free(t, s);
-	else if (!t->history)
+	else if (!t->is_history)
 		subagent_tell(t, s, over, update);
 }
 
@@ -325,7 +325,7 @@ bool agui_talk_state(struct agui_talk *t, struct slice update)
 			return true;
 		free(t->state[p]);
 		t->state[p] = value;
-		if (!t->history)
+		if (!t->is_history)
 			send_state_delta(t, (enum agui_part)p);
 		return true;
 	}
@@ -355,7 +355,7 @@ void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
 
 	if (!entries.n)
 		return;
-	if (t->plan_seq && !t->history) {
+	if (t->plan_seq && !t->is_history) {
 		agui_id(id, t->plan_seq);
 		replace_entries(t, id, entries);
 		return;

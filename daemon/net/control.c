@@ -31,7 +31,7 @@ static const struct jfield no_fields[] = { JF_END };
 static int control_replace(const struct control_context *ctx, const struct claim_request *c,
 			   struct err *e)
 {
-	if (ctx->root)
+	if (ctx->is_root)
 		return claim_desk_replace(ctx->claims, c, BY_CONTROL, e);
 	return err_field(e, "replace", "UID_NOT_ALLOWED", "replace: only root replaces the token");
 }

@@ -242,13 +242,13 @@ static void on_http_wake(void *ctx)
 	http_ask_writeable(p);
 }
 
-/* A stranger, who asked for what is open, stays one: others push it out, and it has so long. */
+/* An unauthenticated connection, which asked for what is open, stays one: others push it out, and it has so long. */
 static void http_begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
 	p->stream->wake = on_http_wake;
 	p->stream->ctx = p;
-	p->busy = visitor_of(p->wsi)->place != VISITOR_STRANGER;
+	p->busy = visitor_of(p->wsi)->state != VISITOR_UNAUTHENTICATED;
 	if (p->busy)
 		visitor_busy(p->net, p->wsi, true);
 	socket_set_timeout(p->wsi, p->busy ? NO_PENDING_TIMEOUT : PENDING_TIMEOUT_USER_OK,

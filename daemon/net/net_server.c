@@ -20,7 +20,7 @@
 /* The connection is gone. What is streamed is told where that was its client's word. */
 static void http_lost(struct peer *p)
 {
-	if (p->stream && p->stream->ops->left && !visitor_of(p->wsi)->cut)
+	if (p->stream && p->stream->ops->left && !visitor_of(p->wsi)->is_cut)
 		p->stream->ops->left(p->stream);
 	http_closed(p);
 }
@@ -154,8 +154,8 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
 	n->admission = admission;
 	n->http = http;
 	list_init(&n->dirty);
-	list_init(&n->stranger_list);
-	list_init(&n->known_list);
+	list_init(&n->unauthenticated_list);
+	list_init(&n->authenticated_list);
 	list_init(&n->other_list);
 	n->max_connections = cfg->max_connections;
 	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);

@@ -59,12 +59,12 @@ struct unix_client {
 	struct loop_io io;
 	struct lines in;
 	struct buf out;
-	struct acp_conn *conn; /* acp.sock only */
-	bool unheard;	       /* of acp.sock, and nothing came yet: JSON or HTTP? */
+	struct acp_conn *conn;	/* acp.sock only */
+	bool awaits_first_byte; /* of acp.sock, and nothing came yet: JSON or HTTP? */
 	struct loop_task flush_task, free_task;
 	struct loop_timer close_timer; /* also for the first line */
 	const char *why;
-	bool heard, closing, dead;
+	bool has_sent_line, closing, dead;
 };
 
 static void unix_leave_list(struct unix_client *c)
@@ -87,9 +87,9 @@ static void leave_silent(struct unix_client *c)
 /* It has sent a line: from now on it is not closed for others. */
 static void set_heard(struct unix_client *c)
 {
-	if (c->heard)
+	if (c->has_sent_line)
 		return;
-	c->heard = true;
+	c->has_sent_line = true;
 	log_info("net", "connection accepted", "connection", c->id, "over", c->silent->name);
 	tokens_note(c->server->info->tokens, DOOR_LOCAL, &grant_admin, true);
 	leave_silent(c);
@@ -102,7 +102,7 @@ static void unix_client_free(void *ctx)
 {
 	struct unix_client *c = ctx;
 
-	if (c->heard)
+	if (c->has_sent_line)
 		log_info("net", "connection closed", "connection", c->id, "reason",
 			 c->why ? c->why : "by the client");
 	loop_task_cancel(&c->flush_task);
@@ -236,7 +236,7 @@ static bool is_child(const struct unix_server *u, int fd)
 
 static bool may_speak(struct unix_client *c)
 {
-	if (c->heard || !is_child(c->server, c->io.fd))
+	if (c->has_sent_line || !is_child(c->server, c->io.fd))
 		return true;
 	unix_refuse(c, "CHILD_NOT_ALLOWED",
 		    "a process that the daemon has started may not use this socket");
@@ -261,9 +261,9 @@ static bool hand_over_http(struct unix_client *c)
 {
 	char first;
 
-	if (!c->unheard || recv(c->io.fd, &first, 1, MSG_PEEK) != 1)
+	if (!c->awaits_first_byte || recv(c->io.fd, &first, 1, MSG_PEEK) != 1)
 		return false;
-	c->unheard = false;
+	c->awaits_first_byte = false;
 	if (first < 'A' || first > 'Z' || !c->server->adopt)
 		return false;
 	if (!may_speak(c))
@@ -355,7 +355,7 @@ static void begin_acp(struct unix_client *c)
 	struct acp_transport t = { on_unix_dirty, on_unix_close, c, c->id, &grant_admin };
 
 	c->conn = acp_conn_new(c->server->acp, &t, NULL);
-	c->unheard = true;
+	c->awaits_first_byte = true;
 }
 
 static void on_unix_accept(void *ctx, int fd)

@@ -41,7 +41,7 @@ struct unix_server *unix_server_free(struct unix_server *u);
 struct control_context {
 	struct claim_desk *claims;
 	struct http_context *info;
-	bool root; /* the peer's uid is 0 */
+	bool is_root; /* the peer's uid is 0 */
 };
 
 /* Appends the answer (and newline) to out. */

@@ -151,7 +151,7 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 	const struct grant *g;
 	int r;
 
-	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
+	if (visitor_of(wsi)->is_local) { /* acp.sock serves nobody before the claim */
 		visitor_known(n, wsi, &grant_admin);
 		return 0;
 	}

@@ -67,22 +67,22 @@ struct visitor *visitor_of(struct lws *wsi)
 
 static void visitor_leave_list(struct net_server *n, struct visitor *v)
 {
-	n->strangers -= v->place == VISITOR_STRANGER;
-	n->known -= v->place == VISITOR_KNOWN;
+	n->unauthenticated -= v->state == VISITOR_UNAUTHENTICATED;
+	n->authenticated -= v->state == VISITOR_AUTHENTICATED;
 	list_del(&v->link);
 }
 
-/* The only place where v->place changes. */
-static void set_place(struct net_server *n, struct visitor *v, enum visitor_place place)
+/* The only place where v->state changes. */
+static void visitor_set_state(struct net_server *n, struct visitor *v, enum visitor_state state)
 {
 	visitor_leave_list(n, v);
-	v->place = place;
-	n->strangers += place == VISITOR_STRANGER;
-	n->known += place == VISITOR_KNOWN;
-	if (place == VISITOR_STRANGER)
-		list_add_tail(&n->stranger_list, &v->link);
-	else if (place == VISITOR_KNOWN)
-		list_add_tail(&n->known_list, &v->link);
+	v->state = state;
+	n->unauthenticated += state == VISITOR_UNAUTHENTICATED;
+	n->authenticated += state == VISITOR_AUTHENTICATED;
+	if (state == VISITOR_UNAUTHENTICATED)
+		list_add_tail(&n->unauthenticated_list, &v->link);
+	else if (state == VISITOR_AUTHENTICATED)
+		list_add_tail(&n->authenticated_list, &v->link);
 	else
 		list_add_tail(&n->other_list, &v->link);
 }
@@ -91,7 +91,7 @@ static void set_place(struct net_server *n, struct visitor *v, enum visitor_plac
 static void send_away(struct net_server *n, struct visitor *v)
 {
 	visitor_refused(n, v->wsi, 0, "CROWDED_OUT");
-	set_place(n, v, VISITOR_LEAVING);
+	visitor_set_state(n, v, VISITOR_LEAVING);
 	shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
 	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
@@ -99,10 +99,10 @@ static void send_away(struct net_server *n, struct visitor *v)
 /* Called when the new connection is in its list, at the tail: the oldest is evicted, never the new one. */
 static void visitor_make_room(struct net_server *n)
 {
-	if (n->strangers > STRANGERS_MAX)
-		send_away(n, list_first(&n->stranger_list, struct visitor, link));
-	if (n->known > KNOWN_MAX)
-		send_away(n, list_first(&n->known_list, struct visitor, link));
+	if (n->unauthenticated > STRANGERS_MAX)
+		send_away(n, list_first(&n->unauthenticated_list, struct visitor, link));
+	if (n->authenticated > KNOWN_MAX)
+		send_away(n, list_first(&n->authenticated_list, struct visitor, link));
 }
 
 void visitor_adopt(struct net_server *n, int fd, bool local)
@@ -116,8 +116,8 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 
 	/* In a list before lws has it: visitor_leave unlinks it if lws destroys the connection within the call. */
 	list_add_tail(&n->other_list, &v->link);
-	v->place = VISITOR_LEAVING;
-	v->local = local;
+	v->state = VISITOR_LEAVING;
+	v->is_local = local;
 	v->gone = &gone;
 	v->wsi = lws_adopt_descriptor_vhost_via_info(&d);
 	if (gone)
@@ -130,7 +130,7 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 	/* Without a watch no event of the socket would be reported, and the connection would hang. */
 	if (socket_watch_begin(n, v->wsi, &v->watch) < 0)
 		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
-	set_place(n, v, VISITOR_STRANGER);
+	visitor_set_state(n, v, VISITOR_UNAUTHENTICATED);
 	visitor_make_room(n);
 }
 
@@ -151,7 +151,7 @@ static void on_visitor_cut(void *ctx, const char *why)
 		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, CUT_GRACE_SECS);
 		return;
 	}
-	v->cut = true;
+	v->is_cut = true;
 	log_info("net", "connection cut", "reason", why, "token", grant_id(v->hold.grant));
 	if (p)
 		http_closed(p);
@@ -175,9 +175,9 @@ void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g)
 
 	grant_keep(&v->hold, g, on_visitor_cut, v);
 	/* A busy connection is not evicted; visitor_busy puts it back among the known ones. */
-	if (v->place == VISITOR_BUSY)
+	if (v->state == VISITOR_BUSY)
 		return;
-	set_place(n, v, VISITOR_KNOWN);
+	visitor_set_state(n, v, VISITOR_AUTHENTICATED);
 	visitor_make_room(n);
 }
 
@@ -193,7 +193,7 @@ bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *
 	struct visitor *v = visitor_of(wsi);
 	socklen_t len = sizeof(from);
 
-	if (v->place != VISITOR_STRANGER)
+	if (v->state != VISITOR_UNAUTHENTICATED)
 		return true;
 	/* A peer over a UNIX socket has no address: all of them share one bucket. */
 	(void)getpeername(lws_get_socket_fd(wsi), (struct sockaddr *)&from, &len);
@@ -215,7 +215,7 @@ void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
 		n->lent += busy ? 1 : -1U;
 		grant_count(v->hold.grant, busy);
 	}
-	set_place(n, v, busy ? VISITOR_BUSY : VISITOR_KNOWN);
+	visitor_set_state(n, v, busy ? VISITOR_BUSY : VISITOR_AUTHENTICATED);
 	visitor_make_room(n);
 }
 
@@ -252,8 +252,8 @@ static void visitor_reset(struct visitor *v)
 
 	if (v->gone)
 		return;
-	v->cut = true;
-	if (v->local)
+	v->is_cut = true;
+	if (v->is_local)
 		shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
 	else
 		(void)connect(lws_get_socket_fd(v->wsi), &none, sizeof(none));
@@ -262,11 +262,12 @@ static void visitor_reset(struct visitor *v)
 
 void visitors_reset(struct net_server *n, bool local)
 {
-	struct list *const lists[] = { &n->stranger_list, &n->known_list, &n->other_list };
+	struct list *const lists[] = { &n->unauthenticated_list, &n->authenticated_list,
+				       &n->other_list };
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		list_each(v, lists[i], struct visitor, link)
-			if (local || !v->local)
+			if (local || !v->is_local)
 				visitor_reset(v);
 }
 

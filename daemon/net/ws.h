@@ -40,9 +40,9 @@ struct net_server {
 	struct acceptor listener;
 	struct socket_wait sockets;
 	unsigned connections, max_connections;
-	unsigned strangers, known; /* see struct visitor */
-	unsigned lent;		   /* of connections, those of minted tokens */
-	struct list stranger_list, known_list, other_list;
+	unsigned unauthenticated, authenticated; /* see struct visitor */
+	unsigned lent;				 /* of connections, those of minted tokens */
+	struct list unauthenticated_list, authenticated_list, other_list;
 	struct bucket refusals, acceptances; /* lines of the log */
 	struct open_budget open_answers;     /* to requests without a token */
 	struct list dirty;    /* peers with output not yet offered to their sockets */
@@ -89,7 +89,7 @@ struct peer {
 /* --- visitor.c: the TCP connections, and which of them are closed when there are too many; for the files of net/ that
  * know libwebsockets.
  *
- * A stranger has shown no token yet. The last STRANGERS_MAX of them are kept; at the next the oldest is closed, so that
+ * An unauthenticated one has shown no token yet. The last STRANGERS_MAX of them are kept; at the next the oldest is closed, so that
  * silent connections keep no newcomer out. A visitor that has shown a token in a plain request is known, and may stay
  * for its next request; the KNOWN_MAX latest of those are kept, in a budget of their own. A visitor with a WebSocket, a
  * stream or an upload is busy, counts against --max-connections, and is never closed for others.
@@ -97,16 +97,22 @@ struct peer {
  * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). lws
  * closes a visitor a moment later, never inside the call. */
 
-enum visitor_place { VISITOR_STRANGER, VISITOR_KNOWN, VISITOR_BUSY, VISITOR_LEAVING };
+enum visitor_state {
+	VISITOR_UNAUTHENTICATED,
+	VISITOR_AUTHENTICATED,
+	VISITOR_BUSY,
+	VISITOR_LEAVING
+};
 
 struct visitor {
 	struct socket_watch watch;
-	struct list link; /* strangers by age, the known by their last request; the others */
+	struct list
+		link; /* the unauthenticated by age, the authenticated by their last request; the others */
 	struct lws *wsi;
-	enum visitor_place place;
+	enum visitor_state state;
 	struct grant_hold hold; /* what the token of its last request may; none: it had none */
-	bool local;		/* came through acp.sock, whose peers are known by their uid */
-	bool cut;		/* the daemon ends it, not its client */
+	bool is_local;		/* came through acp.sock, whose peers are known by their uid */
+	bool is_cut;		/* the daemon ends it, not its client */
 	bool *gone;		/* set when it is destroyed while it arrives */
 	bool asked;		/* had a request before */
 	unsigned open_answers;	/* to requests without a token */

@@ -59,7 +59,7 @@ static bool is_told(struct agui_thread *t, const struct agui_input *in, bool aga
 		FUZZ_CHECK(!again || strcmp(e.reason, "TOO_MANY") == 0);
 		return false;
 	}
-	FUZZ_CHECK(news.n == in->nmessages && !(again && news.people));
+	FUZZ_CHECK(news.n == in->nmessages && !(again && news.has_people));
 	agui_history_note(t, in, &news);
 	agui_news_done(&news);
 	return true;

@@ -181,10 +181,11 @@ static void finish(struct talker *t, bool token)
 
 static void check_empty(void)
 {
-	for (int i = 0; i < PATIENCE && (server->connections || server->strangers || server->known);
+	for (int i = 0; i < PATIENCE &&
+			(server->connections || server->unauthenticated || server->authenticated);
 	     i++)
 		work(1);
-	FUZZ_CHECK(!server->connections && !server->strangers && !server->known);
+	FUZZ_CHECK(!server->connections && !server->unauthenticated && !server->authenticated);
 }
 
 /* A byte that is told apart, after what was said before it. Which connection is meant from now on. */

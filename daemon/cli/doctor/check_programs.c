@@ -19,7 +19,7 @@
 /* need: the daemon cannot do its work without. */
 static const struct {
 	const char *name, *variable;
-	bool need;
+	bool is_needed;
 	const char *lost;
 } helpers[] = {
 	{ "acpd-unpack", "ACPD_UNPACK", true, "no workspace, skill or snapshot can be made" },
@@ -56,7 +56,8 @@ void check_helpers(struct doctor *d)
 
 		if (!path)
 			finding_hint(
-				doctor_found(d, helpers[i].need ? FOUND_TROUBLE : FOUND_WARNING,
+				doctor_found(d,
+					     helpers[i].is_needed ? FOUND_TROUBLE : FOUND_WARNING,
 					     helpers[i].name,
 					     "it is not beside acpd, or cannot be run: %s",
 					     helpers[i].lost),

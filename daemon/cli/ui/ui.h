@@ -59,8 +59,8 @@ struct ui_visit {
 	struct loop_timer timer;
 	struct loop_task dead;
 	enum ui_visit_state state;
-	bool upgrade, to_head, crowded;
-	bool open, answered, tunnel; /* the daemon's side */
+	bool asks_upgrade, is_head, crowded;
+	bool open, answered, is_tunnel; /* the daemon's side */
 	bool paused, ended;
 	struct buf in, out; /* from the browser; to it */
 	struct buf ask,

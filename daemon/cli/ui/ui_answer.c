@@ -118,7 +118,7 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 	ui_put_refusal(why, detail, &body);
 	put_status_lines(v, why->status);
 	put_body_lines(v, "application/json", buf_len(&body));
-	if (!v->to_head)
+	if (!v->is_head)
 		buf_add_slice(&v->out, buf_slice(&body));
 	ui_visit_finish(v);
 }
@@ -150,7 +150,7 @@ static void send_file(struct ui_visit *v, const struct viewer_file *f, bool gzip
 	put_status_lines(v, 200);
 	buf_puts(&v->out, o.packed ? "Content-Encoding: gzip\r\n" : "");
 	put_body_lines(v, f->type, buf_len(&body));
-	if (!v->to_head)
+	if (!v->is_head)
 		buf_add_slice(&v->out, buf_slice(&body));
 	ui_visit_finish(v);
 }
@@ -182,7 +182,7 @@ void ui_answer_own(struct ui_visit *v, const struct http_request_head *h, struct
 	_cleanup_(freep) char *name = xstrndup(plain.p, plain.n);
 	const struct viewer_file *f = viewer_find(name);
 
-	if (!v->to_head && !slice_is(h->method, "GET"))
+	if (!v->is_head && !slice_is(h->method, "GET"))
 		ui_refuse(v, &wrong_method, NULL);
 	else if (f)
 		send_file(v, f, takes_gzip(h));

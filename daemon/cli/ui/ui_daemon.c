@@ -20,7 +20,7 @@ static void visit_send_body(struct ui_visit *v)
 {
 	struct slice part = buf_slice(&v->in);
 
-	if (!v->tunnel && http_body_part(&v->sent, buf_slice(&v->in), &part) < 0) {
+	if (!v->is_tunnel && http_body_part(&v->sent, buf_slice(&v->in), &part) < 0) {
 		if (v->answered)
 			ui_visit_end(v);
 		else
@@ -35,7 +35,7 @@ static void visit_send_body(struct ui_visit *v)
 /* A browser says nothing on a WebSocket before that is one. */
 void ui_daemon_more(struct ui_visit *v)
 {
-	if (v->open && (!v->upgrade || v->tunnel) && buf_len(&v->in))
+	if (v->open && (!v->asks_upgrade || v->is_tunnel) && buf_len(&v->in))
 		visit_send_body(v);
 }
 
@@ -57,12 +57,12 @@ static void on_daemon_open(void *ctx)
 static void pass_down(struct ui_visit *v, struct slice bytes)
 {
 	struct slice part = bytes;
-	bool whole = v->tunnel || http_body_part(&v->got, bytes, &part) == 0;
+	bool whole = v->is_tunnel || http_body_part(&v->got, bytes, &part) == 0;
 
 	buf_add_slice(&v->out, part);
 	if (!whole)
 		ui_visit_end(v);
-	else if (!v->tunnel && http_body_has_ended(&v->got))
+	else if (!v->is_tunnel && http_body_has_ended(&v->got))
 		ui_visit_finish(v);
 	else
 		ui_visit_flow(v);
@@ -72,17 +72,17 @@ static void visit_begin_answer(struct ui_visit *v, const struct http_head *h)
 {
 	loop_timer_cancel(&v->timer);
 	v->answered = true;
-	v->tunnel = h->status == 101;
-	ui_pass_answer(h, v->tunnel, &v->out);
+	v->is_tunnel = h->status == 101;
+	ui_pass_answer(h, v->is_tunnel, &v->out);
 }
 
 /* True: the head of the answer was taken off v->head. */
 static bool visit_take_head(struct ui_visit *v)
 {
 	struct http_head h;
-	ssize_t n = http_answer_begin(&v->head, v->to_head, &h, &v->got);
+	ssize_t n = http_answer_begin(&v->head, v->is_head, &h, &v->got);
 
-	if (n < 0 || (n > 0 && h.status == 101 && !v->upgrade)) {
+	if (n < 0 || (n > 0 && h.status == 101 && !v->asks_upgrade)) {
 		ui_refuse(v, &ui_daemon_strange, NULL);
 	} else if (n > 0) {
 		visit_begin_answer(v, &h);
@@ -134,7 +134,7 @@ void ui_daemon_ask(struct ui_visit *v, const struct http_request_head *h, struct
 							 on_daemon_drained, on_daemon_closed };
 
 	v->state = UI_VISIT_PASS;
-	v->upgrade = ui_pass_is_upgrade(h);
+	v->asks_upgrade = ui_pass_is_upgrade(h);
 	http_body_begin_request(&v->sent, &h->body);
 	ui_pass_request(h, path, v->server->target, &v->ask);
 	loop_timer_set(v->server->loop, &v->timer, UI_ANSWER_MS, on_daemon_silent, v);

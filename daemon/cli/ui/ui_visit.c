@@ -117,7 +117,7 @@ static void visit_take_request(struct ui_visit *v)
 		return;
 	}
 	loop_timer_cancel(&v->timer);
-	v->to_head = slice_is(h.method, "HEAD");
+	v->is_head = slice_is(h.method, "HEAD");
 	/* A crowded visit is refused here, as the answer to its request. */
 	why = v->crowded ? &ui_crowded : ui_admit(v->server, &h, &path);
 	if (why) {

@@ -14,7 +14,7 @@ static void on_mcp_events_quiet(void *ctx)
 {
 	struct mcp_events *s = ctx;
 
-	s->comment = true;
+	s->is_comment_due = true;
 	http_stream_wake(&s->base);
 }
 
@@ -38,9 +38,9 @@ static enum http_fill mcp_events_fill(struct http_stream *base, struct buf *out,
 		return HTTP_FILL_ERROR;
 	if (buf_len(&s->out))
 		mcp_events_hand_over(s, out);
-	else if (s->comment)
+	else if (s->is_comment_due)
 		buf_puts(out, ":\n\n");
-	s->comment = false;
+	s->is_comment_due = false;
 	if (s->ended)
 		return HTTP_FILL_END;
 	loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_mcp_events_quiet, s);

@@ -41,7 +41,7 @@ static void mcp_exchange_release(struct mcp_exchange *x)
 	if (!mcp_exchange_is_settled(x) && x->session) {
 		x->state = EXCHANGE_ORPHAN;
 		loop_timer_cancel(&x->decide);
-		if (x->initialize)
+		if (x->is_initialize)
 			mcp_session_end(x->session, "INITIALIZE_FAILED", "nobody waits for it");
 		return;
 	}
@@ -132,7 +132,7 @@ void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last)
 
 void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice message)
 {
-	if (x->initialize)
+	if (x->is_initialize)
 		x->failed = jobj_get(message, "error").type != J_NONE;
 	if (x->state <= EXCHANGE_OPEN)
 		answer_json(x, status, message);

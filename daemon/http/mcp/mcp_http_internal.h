@@ -66,7 +66,7 @@ struct mcp_events {
 	void (*gone)(struct mcp_events *s);
 	struct buf out;
 	struct loop_timer quiet; /* time for a comment */
-	bool comment, ended, broken;
+	bool is_comment_due, ended, broken;
 };
 
 void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s));
@@ -123,7 +123,7 @@ struct mcp_exchange {
 	enum mcp_exchange_state state;
 	bool has_sink, has_stream, working;	    /* working: inside its sink's functions */
 	char began[2 * MCP_SESSION_ID_BYTES + 1];   /* the session that the answer names, or "" */
-	bool initialize, failed;		    /* failed: its answer is an error */
+	bool is_initialize, failed;		    /* failed: its answer is an error */
 	char *version, *method, *name, *session_id; /* headers */
 	struct trace_context trace;		    /* of its headers */
 	struct buf in;

@@ -288,7 +288,7 @@ static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_
 		return;
 	}
 	s = mcp_session_new(x->m, x->backend, x->grant);
-	x->initialize = true;
+	x->is_initialize = true;
 	memcpy(x->began, s->id, sizeof(s->id));
 	/* before it is fed: the front may answer at once, and finds the exchange by its session */
 	mcp_exchange_open(x, s);

@@ -12,16 +12,16 @@ static void on_metric_text_family(struct metric_sink *s, const char *name, const
 	t->name = name;
 	t->help = help;
 	t->kind = kind;
-	t->told = false;
+	t->is_told = false;
 }
 
 /* Printed with the first point, so a family without points leaves no lines. */
 static void tell_family(struct metric_text *t)
 {
-	if (!t->told)
+	if (!t->is_told)
 		buf_printf(t->out, "# HELP %s %s\n# TYPE %s %s\n", t->name, t->help, t->name,
 			   t->kind == METRIC_COUNTER ? "counter" : "gauge");
-	t->told = true;
+	t->is_told = true;
 }
 
 /* Quotes, backslashes and newlines are escaped. */

@@ -24,7 +24,7 @@ struct metric_text {
 	const char *name; /* of the family, and help: told with its first point */
 	const char *help;
 	enum metric_kind kind;
-	bool told;
+	bool is_told;
 };
 
 /* A family without points is left out. */

@@ -38,8 +38,8 @@ struct event_stream {
 	struct loop *loop;
 	struct loop_timer quiet; /* SSE: time for a comment */
 	char *session_id;
-	bool sse, follow, comment;
-	bool foreign; /* the client's number may mean another event here, which it is still to be told */
+	bool is_sse, follow, is_comment_due;
+	bool is_foreign; /* the client's number may mean another event here, which it is still to be told */
 	uint64_t until;	 /* without follow: the newest event at the time of the request */
 	struct buf rest; /* the session is deleted: what was still unread, up to a bound */
 };
@@ -54,16 +54,16 @@ struct event_filling {
 
 static void begin_item(const struct event_filling *f, uint64_t seq)
 {
-	if (f->s->sse && seq)
+	if (f->s->is_sse && seq)
 		buf_printf(f->out, "id: %llu\n", (unsigned long long)seq);
-	if (f->s->sse)
+	if (f->s->is_sse)
 		buf_puts(f->out, "data: ");
 }
 
 /* No "event:" line: a browser dispatches such events by name, and "error" is one of its own names. */
 static void end_item(const struct event_filling *f)
 {
-	buf_puts(f->out, f->s->sse ? "\n\n" : "\n");
+	buf_puts(f->out, f->s->is_sse ? "\n\n" : "\n");
 }
 
 static bool events_put_event(void *ctx, const struct evlog_entry *e)
@@ -100,13 +100,13 @@ static bool events_put_gap(void *ctx, const struct evlog_gap *g)
 /* Without an id: what follows begins anew, and a browser that is cut off here has still read nothing of it. */
 static void tell_foreign(struct event_filling *f)
 {
-	if (!f->s->foreign)
+	if (!f->s->is_foreign)
 		return;
 	begin_item(f, 0);
 	transcript_put_gap(f->out, f->s->session_id,
 			   &(struct evlog_gap){ 1, f->s->until, "incarnation" });
 	end_item(f);
-	f->s->foreign = false;
+	f->s->is_foreign = false;
 }
 
 /* The log was deleted with its session. */
@@ -129,7 +129,7 @@ static void on_events_quiet(void *ctx)
 {
 	struct event_stream *s = ctx;
 
-	s->comment = true;
+	s->is_comment_due = true;
 	http_stream_wake(&s->base);
 }
 
@@ -157,10 +157,10 @@ static enum http_fill wait(struct event_filling *f)
 	struct event_stream *s = f->s;
 
 	/* Bytes that are sent anyway make the comment unnecessary. */
-	if (s->comment && !buf_len(f->out))
+	if (s->is_comment_due && !buf_len(f->out))
 		buf_puts(f->out, ":\n\n");
-	s->comment = false;
-	if (s->sse)
+	s->is_comment_due = false;
+	if (s->is_sse)
 		loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_events_quiet, s);
 	return HTTP_FILL_WAIT;
 }
@@ -246,10 +246,10 @@ void http_get_events(const struct http_call *c, struct http_reply *ret)
 	s = new0(struct event_stream);
 	s->base.ops = &ops;
 	s->loop = c->ctx->loop;
-	s->sse = sse;
+	s->is_sse = sse;
 	s->follow = a.follow ? a.follow == QUERY_YES : sse;
 	s->until = session_last_seq(session);
-	s->foreign = foreign && s->until > 0;
+	s->is_foreign = foreign && s->until > 0;
 	s->session_id = xstrdup(session_id(session));
 	reader_attach(&s->reader, session, foreign ? 1 : a.since + 1, &reader_ops, s);
 	ret->content_type = sse ? "text/event-stream" : "application/x-ndjson";

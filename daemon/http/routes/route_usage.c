@@ -37,7 +37,7 @@ struct usage_stream {
 	uint64_t since, last;	   /* read so far; the newest at the time of the request */
 	char *session;		   /* NULL: all */
 	const struct grant *grant; /* lives as long as the request */
-	bool json, begun, comma;
+	bool is_json, begun, needs_comma;
 };
 
 struct usage_filling {
@@ -75,11 +75,11 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 	s->since = n;
 	if (!usage_is_wanted(s, line))
 		return true;
-	if (s->json && s->comma)
+	if (s->is_json && s->needs_comma)
 		buf_putc(f->out, ',');
-	s->comma = true;
+	s->needs_comma = true;
 	buf_add_slice(f->out, line);
-	if (!s->json)
+	if (!s->is_json)
 		buf_putc(f->out, '\n');
 	return true;
 }
@@ -90,7 +90,7 @@ static void usage_begin(struct usage_stream *s, struct buf *out)
 	/* Records whose files were removed: reading continues behind them. */
 	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);
 
-	if (s->json && !s->begun)
+	if (s->is_json && !s->begun)
 		buf_puts(out, "{\"records\":[");
 	if (confirms(s) && !s->begun)
 		ledger_asked(s->ledger, s->since);
@@ -114,7 +114,7 @@ static enum http_fill usage_fill(struct http_stream *base, struct buf *out, size
 		ledger_handed(s->ledger, since, s->since);
 	if (s->since < s->last)
 		return HTTP_FILL_MORE;
-	if (s->json)
+	if (s->is_json)
 		buf_printf(out, "],\"last\":%llu}", (unsigned long long)s->last);
 	return HTTP_FILL_END;
 }
@@ -148,11 +148,11 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	s->since = a.since;
 	s->last = ledger_last(ledger);
 	s->session = a.session.n ? xstrndup(a.session.p, a.session.n) : NULL;
-	s->json = a.format == FORMAT_JSON;
+	s->is_json = a.format == FORMAT_JSON;
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->last);
 	http_reply_header(ret, "Acpd-Last:", number);
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)ledger_first(ledger));
 	http_reply_header(ret, "Acpd-First:", number);
-	ret->content_type = s->json ? "application/json" : "application/x-ndjson";
+	ret->content_type = s->is_json ? "application/json" : "application/x-ndjson";
 	ret->stream = &s->base;
 }

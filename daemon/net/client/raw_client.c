@@ -29,7 +29,7 @@ struct raw_client {
 	struct tls_client *tls; /* NULL: in the clear */
 };
 
-enum raw_state { RAW_DIALING, RAW_GREETING, RAW_OPEN, RAW_ENDED };
+enum raw_state { RAW_DIALING, RAW_HANDSHAKE, RAW_OPEN, RAW_ENDED };
 
 struct raw_stream {
 	struct raw_client *client;
@@ -180,12 +180,12 @@ static uint32_t raw_events(const struct raw_stream *s)
 
 	if (s->tls && tls_conn_wants_room(s->tls))
 		room = EPOLLOUT;
-	return s->state == RAW_GREETING && room ? room : room | (s->paused ? 0 : EPOLLIN);
+	return s->state == RAW_HANDSHAKE && room ? room : room | (s->paused ? 0 : EPOLLIN);
 }
 
 static void raw_watch(struct raw_stream *s)
 {
-	if (s->state == RAW_GREETING || s->state == RAW_OPEN)
+	if (s->state == RAW_HANDSHAKE || s->state == RAW_OPEN)
 		loop_io_set(s->loop, &s->io, raw_events(s));
 }
 
@@ -199,9 +199,9 @@ static void opened(struct raw_stream *s)
 	s->ev->on_open(s->ctx);
 }
 
-static void greet(struct raw_stream *s)
+static void raw_handshake(struct raw_stream *s)
 {
-	int r = tls_conn_greet(s->tls);
+	int r = tls_conn_handshake(s->tls);
 
 	if (r == 1)
 		opened(s);
@@ -211,8 +211,8 @@ static void greet(struct raw_stream *s)
 
 static void raw_turn(struct raw_stream *s)
 {
-	if (s->state == RAW_GREETING)
-		greet(s);
+	if (s->state == RAW_HANDSHAKE)
+		raw_handshake(s);
 	if (s->state == RAW_OPEN)
 		raw_write_all(s);
 	if (s->state == RAW_OPEN && !s->paused)
@@ -235,11 +235,11 @@ static void begin_tls(struct raw_stream *s)
 {
 	uint64_t now = clock_mono_ms(), end = s->dial.tried_ms + RAW_CONNECT_MS;
 
-	s->state = RAW_GREETING;
+	s->state = RAW_HANDSHAKE;
 	loop_timer_set(s->loop, &s->timer, end > now ? end - now : 1, on_raw_late, s);
 	s->tls = tls_conn_new(s->client->tls, s->io.fd, s->client->host);
 	if (s->tls)
-		greet(s);
+		raw_handshake(s);
 	else
 		stream_end(s, "TLS cannot be set up for this host");
 }

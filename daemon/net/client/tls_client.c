@@ -121,7 +121,7 @@ static ssize_t tls_refused(struct tls_conn *t, int r)
 	return -EPROTO;
 }
 
-int tls_conn_greet(struct tls_conn *t)
+int tls_conn_handshake(struct tls_conn *t)
 {
 	int r;
 

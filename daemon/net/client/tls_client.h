@@ -20,7 +20,7 @@ struct tls_client *tls_client_free(struct tls_client *c);
 struct tls_conn *tls_conn_new(struct tls_client *c, int fd, const char *host);
 struct tls_conn *tls_conn_free(struct tls_conn *t);
 /* 1: it is done. -EAGAIN: once the socket is ready. -EPROTO: it failed; tls_conn_why says how. */
-int tls_conn_greet(struct tls_conn *t);
+int tls_conn_handshake(struct tls_conn *t);
 /* As read(2) and send(2): -EAGAIN, or -EPROTO if it broke. */
 ssize_t tls_conn_read(struct tls_conn *t, void *p, size_t n);
 ssize_t tls_conn_write(struct tls_conn *t, const void *p, size_t n);
