@@ -62,7 +62,7 @@ int asker_unexplained(const struct daemon_asker *a)
 {
 	return fail(code_of_status(a->answer.status), "%s answered %d: %s",
 		    a->cfg->url ? a->cfg->url : a->cfg->socket, a->answer.status,
-		    daemon_link_status_text((unsigned)a->answer.status));
+		    daemon_status_text((unsigned)a->answer.status));
 }
 
 int asker_refused(struct daemon_asker *a)

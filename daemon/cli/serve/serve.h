@@ -18,7 +18,7 @@
 #include "loop/file_watch.h"
 #include "loop/loop.h"
 #include "loop/restore_watch.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 #include "net/claim/claim.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
@@ -151,7 +151,6 @@ int serve_check_dir(const char *option, const char *dir, struct err *e);
 int serve_check_options(const struct config *c, struct err *e);
 /* Those of the registry and of --harness-config. 0, or e names file and member, or --default-harness. */
 int serve_harnesses(const struct config *c, struct harness_table *ret, struct err *e);
-const char *serve_default_harness(const struct config *c, const struct harness_table *t);
 /* "host:port" or "[v6]:port" into host (caller frees) and port. */
 int serve_listen(const char *listen, char **host, int *port, struct err *e);
 
@@ -159,6 +158,8 @@ int serve_listen(const char *listen, char **host, int *port, struct err *e);
 
 /* The image's own directory, unless an option names another. */
 const char *serve_baked(const char *given, const char *usual);
+/* --default-harness, else the first of the manifest, else the first of all. */
+const char *serve_default_harness(const struct config *c, const struct harness_table *t);
 /* Its texts are borrowed; without the parts that it points to. */
 struct store_config serve_store_config(const struct config *c);
 struct admission_config serve_admission_config(const struct config *c);

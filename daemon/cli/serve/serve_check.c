@@ -15,7 +15,7 @@
 #include "base/os/file.h"
 #include "fetcher/fetcher.h"
 #include "base/net/address_rules.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 #include "net/claim/e2b_metadata.h"
 #include "session/parts/users/agent_uids.h"
 
@@ -174,13 +174,6 @@ int serve_check_strictly(const struct config *c, hosting_warn_fn warn, void *ctx
 }
 
 /* --- harnesses -------------------------------------------------------------------------------------------- */
-
-const char *serve_default_harness(const struct config *c, const struct harness_table *t)
-{
-	if (c->default_harness)
-		return c->default_harness;
-	return t->defs[t->first_manifest < t->n ? t->first_manifest : 0].id;
-}
 
 int serve_harnesses(const struct config *c, struct harness_table *ret, struct err *e)
 {

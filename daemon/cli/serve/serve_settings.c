@@ -72,6 +72,13 @@ static struct store_terms serve_store_terms(const struct config *c)
 				     .keep = c->keep_sessions };
 }
 
+const char *serve_default_harness(const struct config *c, const struct harness_table *t)
+{
+	if (c->default_harness)
+		return c->default_harness;
+	return t->defs[t->first_manifest < t->n ? t->first_manifest : 0].id;
+}
+
 struct store_config serve_store_config(const struct config *c)
 {
 	return (struct store_config){ .state = c->state,

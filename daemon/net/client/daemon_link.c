@@ -130,24 +130,6 @@ struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, str
 	return l->ws ? l : daemon_link_free(l);
 }
 
-const char *daemon_link_status_text(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *text;
-	} rows[] = {
-		{ 401, "the token is missing or wrong; give the daemon's token by --token-file" },
-		{ 403, "this address is not served; serve --allow-host names further ones" },
-		{ 404, "there is nothing at this path; is it acpd that listens there?" },
-		{ 503, "the daemon is not claimed, or has no room; acpd claim gives it its token" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].status == status)
-			return rows[i].text;
-	return "no answer that acpd would give; is it acpd that listens there?";
-}
-
 void daemon_link_send(struct daemon_link *l, struct slice text)
 {
 	if (l->ws) {

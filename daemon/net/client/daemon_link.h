@@ -24,8 +24,6 @@ struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
 struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, struct slice token,
 					 const struct daemon_link_events *ev, void *ctx,
 					 struct err *e);
-/* What an HTTP status of a daemon means to the user of the command, and what to do about it; one line. */
-const char *daemon_link_status_text(unsigned status);
 void daemon_link_send(struct daemon_link *l, struct slice text);
 /* Writes everything that was sent first. on_closed follows. */
 void daemon_link_close(struct daemon_link *l);
@@ -33,7 +31,7 @@ void daemon_link_close(struct daemon_link *l);
 void daemon_link_run(struct daemon_link *l);
 struct daemon_link *daemon_link_free(struct daemon_link *l);
 
-/* ws_client.c: the connection by libwebsockets; for daemon_link.c alone. */
+/* --- ws_client.c: the connection by libwebsockets, for daemon_link.c, and what its refusals mean --- */
 struct ws_client;
 
 struct ws_client *ws_client_new(struct loop *loop, const char *url, struct slice token,
@@ -42,3 +40,5 @@ void ws_client_send(struct ws_client *w, struct slice text);
 void ws_client_close(struct ws_client *w);
 void ws_client_run(struct ws_client *w);
 struct ws_client *ws_client_free(struct ws_client *w);
+/* What an HTTP status of a daemon means to the user of the command, and what to do about it; one line. */
+const char *daemon_status_text(unsigned status);

@@ -43,6 +43,24 @@ static void report_closed(struct ws_client *w, const char *why)
 	w->ev->on_closed(w->ctx, w->open, why);
 }
 
+const char *daemon_status_text(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *text;
+	} rows[] = {
+		{ 401, "the token is missing or wrong; give the daemon's token by --token-file" },
+		{ 403, "this address is not served; serve --allow-host names further ones" },
+		{ 404, "there is nothing at this path; is it acpd that listens there?" },
+		{ 503, "the daemon is not claimed, or has no room; acpd claim gives it its token" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].status == status)
+			return rows[i].text;
+	return "no answer that acpd would give; is it acpd that listens there?";
+}
+
 /* Prints where, why and what to do. lws gives the status of an answer, or a few words if there was no answer. */
 static void report_refused(struct ws_client *w, struct lws *wsi, const char *words)
 {
@@ -52,7 +70,7 @@ static void report_refused(struct ws_client *w, struct lws *wsi, const char *wor
 
 	if (status && status != 101)
 		r = asprintf(&why, "%s answered %u: %s", w->url, status,
-			     daemon_link_status_text(status));
+			     daemon_status_text(status));
 	else
 		r = asprintf(&why, "no daemon answers on %s: %s", w->url,
 			     words ? words : "the connection failed");
