@@ -3,7 +3,7 @@
  * every HTTP request has one; the tables of methods and routes are held against it (access/scope.h).
  *
  * grant_admin is the grant of the local sockets: it has full access, and is never revoked. The claim's token has a grant of
- * its own, which ends when another token replaces it (net/admission.h). The others come from minted tokens
+ * its own, which ends when another token replaces it (net/claim/admission.h). The others come from minted tokens
  * (access/tokens.h). Whoever keeps a grant longer than a call holds it. A revoked grant cuts all its holders, each once, and
  * allows nothing from then on. Everything runs on the loop.
  */

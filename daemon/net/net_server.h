@@ -8,7 +8,7 @@
 
 #include "acp/acp_server.h"
 #include "http/endpoints.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 struct net_config {
 	const char *host;		      /* address to listen on */

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "digest/digest.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 #include <ctype.h>
 #include <strings.h>

@@ -18,7 +18,7 @@ export const MUTANTS = [
     from: 'if (s != SESSIONS_ALL || !grant_limited(g))', to: 'if (s != SESSIONS_ALL || g)',
   },
   {
-    id: 'net-admission', file: 'daemon/net/admission.c', test: integration('net/claim-life'),
+    id: 'net-admission', file: 'daemon/net/claim/admission.c', test: integration('net/claim-life'),
     why: 'a token file that its group can read is accepted',
     from: 'S_ISREG(sb.st_mode) && (sb.st_mode & 077)', to: 'S_ISREG(sb.st_mode) && (sb.st_mode & 07)',
   },

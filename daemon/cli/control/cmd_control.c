@@ -10,7 +10,7 @@
 #include "base/os/file.h"
 #include "digest/digest.h"
 #include "json/jenc.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 #include <errno.h>
 #include <stdio.h>

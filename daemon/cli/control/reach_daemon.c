@@ -14,7 +14,7 @@
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 #include "base/os/local_sock.h"
 #include "rpc/rpc.h"
 

@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "http/endpoints.h"
 #include "json/jenc.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 #define SETTING_NAME_MAX 40	 /* characters of a setting that a claim brings */
 #define SETTING_VALUE_MAX 16384	 /* bytes of its value */

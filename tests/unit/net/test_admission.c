@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "digest/digest.h"
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 #include <errno.h>
 #include <sys/stat.h>

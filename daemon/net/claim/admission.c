@@ -6,7 +6,7 @@
  * Text that two parsers could split differently yields no host, so it matches nothing. Replacing or
  * revoking the token of the claim ends its connections at once, through its grant.
  */
-#include "net/admission.h"
+#include "net/claim/admission.h"
 
 #include "base/format/digits.h"
 #include "base/http/http_fields.h"
