@@ -14,159 +14,111 @@
 
 #define TEXT NULL
 #define PROTOCOL event_field_protocol
-#define KEEP(member)                                                                               \
+/* Members whose value is of that kind. */
+#define MEMBERS(of, ...)                                                                           \
 	{                                                                                          \
-		member, PROTOCOL                                                                   \
+		(const char *const[]){ __VA_ARGS__, NULL }, of                                     \
 	}
+#define KEEP(...) MEMBERS(PROTOCOL, __VA_ARGS__)
+/* All that are not named before. */
 #define OTHERS(of)                                                                                 \
 	{                                                                                          \
 		NULL, of                                                                           \
 	}
 
-const struct event_field event_field_protocol[] = { OTHERS(event_field_protocol) };
+/* All of it is protocol. */
+static const struct event_field event_field_protocol[] = { OTHERS(event_field_protocol) };
 
 /* --- parts ------------------------------------------------------------------------------------------- */
 
 /* Content blocks, and what a tool call may have besides: diffs and terminals. */
 static const struct event_field content[] = {
-	KEEP("type"), KEEP("mimeType"),	      KEEP("annotations"),     KEEP("terminalId"),
-	KEEP("size"), { "content", content }, { "resource", content }, OTHERS(TEXT),
+	KEEP("type", "mimeType", "annotations", "terminalId", "size"),
+	MEMBERS(content, "content", "resource"), OTHERS(TEXT)
 };
 
 static const struct event_field chunk[] = {
-	KEEP("sessionUpdate"),
-	KEEP("messageId"),
-	KEEP("compactionId"),
-	KEEP("sessionId"),
-	KEEP("senderSessionId"),
-	KEEP("recipientSessionId"),
-	KEEP("senderMessageId"),
-	KEEP("recipientMessageId"),
-	KEEP("status"),
-	{ "content", content },
-	OTHERS(TEXT),
+	KEEP("sessionUpdate", "messageId", "compactionId", "sessionId", "senderSessionId",
+	     "recipientSessionId", "senderMessageId", "recipientMessageId", "status"),
+	MEMBERS(content, "content"), OTHERS(TEXT)
 };
 
-static const struct event_field call[] = {
-	KEEP("sessionUpdate"), KEEP("toolCallId"), KEEP("kind"),	   KEEP("status"),
-	KEEP("name"),	       KEEP("messageId"),  { "content", content }, OTHERS(TEXT),
-};
+static const struct event_field call[] = { KEEP("sessionUpdate", "toolCallId", "kind", "status",
+						"name", "messageId"),
+					   MEMBERS(content, "content"), OTHERS(TEXT) };
 
-static const struct event_field plan_entry[] = { KEEP("priority"), KEEP("status"), OTHERS(TEXT) };
-static const struct event_field plan[] = {
-	KEEP("sessionUpdate"),	   KEEP("planId"), KEEP("id"), KEEP("type"), { "plan", plan },
-	{ "entries", plan_entry }, OTHERS(TEXT),
-};
+static const struct event_field plan_entry[] = { KEEP("priority", "status"), OTHERS(TEXT) };
+static const struct event_field plan[] = { KEEP("sessionUpdate", "planId", "id", "type"),
+					   MEMBERS(plan, "plan"), MEMBERS(plan_entry, "entries"),
+					   OTHERS(TEXT) };
 
 static const struct event_field command[] = { KEEP("name"), OTHERS(TEXT) };
-static const struct event_field commands[] = {
-	KEEP("sessionUpdate"),
-	{ "availableCommands", command },
-	OTHERS(TEXT),
-};
+static const struct event_field commands[] = { KEEP("sessionUpdate"),
+					       MEMBERS(command, "availableCommands"),
+					       OTHERS(TEXT) };
 
 /* The name of a value is a model's. */
-static const struct event_field option[] = {
-	KEEP("id"),	      KEEP("name"),  KEEP("category"),	    KEEP("type"), KEEP("value"),
-	KEEP("currentValue"), KEEP("group"), { "options", option }, OTHERS(TEXT),
-};
+static const struct event_field option[] = { KEEP("id", "name", "category", "type", "value",
+						  "currentValue", "group"),
+					     MEMBERS(option, "options"), OTHERS(TEXT) };
 const struct event_field event_fields_options[] = {
-	KEEP("sessionUpdate"),
-	KEEP("currentModeId"),
-	{ "availableModes", option },
-	{ "configOptions", option },
-	{ "options", option },
-	KEEP("id"),
-	KEEP("name"),
-	KEEP("category"),
-	KEEP("type"),
-	KEEP("value"),
-	KEEP("currentValue"),
-	KEEP("group"),
-	OTHERS(TEXT),
+	KEEP("sessionUpdate", "currentModeId", "id", "name", "category", "type", "value",
+	     "currentValue", "group"),
+	MEMBERS(option, "availableModes", "configOptions", "options"), OTHERS(TEXT)
 };
 
-static const struct event_field info[] = { KEEP("sessionUpdate"), KEEP("updatedAt"), OTHERS(TEXT) };
-static const struct event_field usage[] = { KEEP("sessionUpdate"), KEEP("cost"), OTHERS(TEXT) };
-static const struct event_field notice[] = {
-	KEEP("sessionUpdate"), KEEP("severity"), KEEP("id"), KEEP("code"), OTHERS(TEXT),
-};
-static const struct event_field subagent[] = {
-	KEEP("sessionUpdate"), KEEP("sessionId"), KEEP("parentSessionId"), KEEP("toolCallId"),
-	KEEP("status"),	       KEEP("type"),	  KEEP("model"),	   OTHERS(TEXT),
-};
+static const struct event_field info[] = { KEEP("sessionUpdate", "updatedAt"), OTHERS(TEXT) };
+static const struct event_field usage[] = { KEEP("sessionUpdate", "cost"), OTHERS(TEXT) };
+static const struct event_field notice[] = { KEEP("sessionUpdate", "severity", "id", "code"),
+					     OTHERS(TEXT) };
+static const struct event_field subagent[] = { KEEP("sessionUpdate", "sessionId", "parentSessionId",
+						    "toolCallId", "status", "type", "model"),
+					       OTHERS(TEXT) };
 
 /* The options of a question, and the chosen one. */
-static const struct event_field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
-static const struct event_field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
-static const struct event_field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };
+static const struct event_field choice[] = { KEEP("optionId", "kind"), OTHERS(TEXT) };
+static const struct event_field outcome[] = { KEEP("outcome", "optionId"), OTHERS(TEXT) };
+static const struct event_field answer[] = { KEEP("action"), MEMBERS(outcome, "outcome"),
+					     OTHERS(TEXT) };
 
 /* A form is JSON Schema: the names of its properties are members. */
 static const struct event_field form[], properties[];
 static const struct event_field form[] = {
-	KEEP("type"),	   KEEP("format"),
-	KEEP("enum"),	   KEEP("const"),
-	KEEP("required"),  KEEP("pattern"),
-	{ "oneOf", form }, { "anyOf", form },
-	{ "items", form }, { "properties", properties },
-	OTHERS(TEXT),
+	KEEP("type", "format", "enum", "const", "required", "pattern"),
+	MEMBERS(form, "oneOf", "anyOf", "items"), MEMBERS(properties, "properties"), OTHERS(TEXT)
 };
 static const struct event_field properties[] = { OTHERS(form) };
 
 const struct event_field event_fields_question[] = {
-	KEEP("sessionId"),    KEEP("mode"),	     KEEP("elicitationId"),
-	{ "toolCall", call }, { "options", choice }, { "requestedSchema", form },
-	OTHERS(TEXT),
+	KEEP("sessionId", "mode", "elicitationId"), MEMBERS(call, "toolCall"),
+	MEMBERS(choice, "options"), MEMBERS(form, "requestedSchema"), OTHERS(TEXT)
 };
 
 /* --- events of ours --------------------------------------------------------------------------------------- */
 
 static const struct event_field ask_event[] = {
-	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, KEEP("by"),
-	KEEP("via"),  KEEP("rule"),	  KEEP("reason"),	 OTHERS(TEXT),
+	KEEP("kind", "toolCallId", "by", "via", "rule", "reason"), MEMBERS(choice, "options"),
+	MEMBERS(answer, "answer"), OTHERS(TEXT)
 };
-static const struct event_field lifecycle[] = {
-	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
-	KEEP("tool"), KEEP("requestId"), KEEP("method"), KEEP("budget"), KEEP("scope"),
-	KEEP("call"), KEEP("errno"),	 KEEP("rule"),	 KEEP("policy"), OTHERS(TEXT),
-};
-static const struct event_field artifact[] = {
-	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),
-};
-static const struct event_field artifact_event[] = {
-	KEEP("kind"),
-	{ "artifact", artifact },
-	OTHERS(TEXT),
-};
+static const struct event_field lifecycle[] = { KEEP("kind", "event", "reason", "server", "tools",
+						     "tool", "requestId", "method", "budget",
+						     "scope", "call", "errno", "rule", "policy"),
+						OTHERS(TEXT) };
+static const struct event_field artifact[] = { KEEP("id", "type", "sha256", "source", "ts"),
+					       OTHERS(TEXT) };
+static const struct event_field artifact_event[] = { KEEP("kind"), MEMBERS(artifact, "artifact"),
+						     OTHERS(TEXT) };
 
-static const struct event_field webhook_error[] = {
-	KEEP("class"),
-	KEEP("reason"),
-	KEEP("provider"),
-	OTHERS(TEXT),
-};
+static const struct event_field webhook_error[] = { KEEP("class", "reason", "provider"),
+						    OTHERS(TEXT) };
 const struct event_field event_fields_webhook[] = {
-	KEEP("key"),
-	KEEP("stopReason"),
-	KEEP("turnIncarnation"),
-	KEEP("traceparent"),
-	KEEP("reason"),
-	KEEP("toolCallId"),
-	KEEP("stopDetail"),
-	KEEP("budget"),
-	KEEP("scope"),
-	KEEP("usage"),
-	KEEP("kind"),
-	{ "error", webhook_error },
-	KEEP("check"),
-	KEEP("checks"),
-	{ "options", choice },
-	{ "artifact", artifact },
-	OTHERS(TEXT),
+	KEEP("key", "stopReason", "turnIncarnation", "traceparent", "reason", "toolCallId",
+	     "stopDetail", "budget", "scope", "usage", "kind", "check", "checks"),
+	MEMBERS(webhook_error, "error"), MEMBERS(choice, "options"), MEMBERS(artifact, "artifact"),
+	OTHERS(TEXT)
 };
 
-const struct event_field event_fields_head[] = { { "systemPrompt", TEXT },
-						 { "rules", TEXT },
+const struct event_field event_fields_head[] = { MEMBERS(TEXT, "systemPrompt", "rules"),
 						 OTHERS(PROTOCOL) };
 
 const struct event_field *event_fields_of(unsigned kind)
@@ -225,8 +177,10 @@ static const struct event_field *field_row_find(const struct event_field *table,
 {
 	if (!table)
 		return TEXT;
-	while (table->name && !jkey_is(key, table->name))
-		table++;
+	for (; table->names; table++)
+		for (const char *const *name = table->names; *name; name++)
+			if (jkey_is(key, *name))
+				return table->in;
 	return table->in;
 }
 

@@ -15,13 +15,9 @@
 #include "session/core/redact/mask.h"
 
 struct event_field {
-	const char *
-		name; /* NULL: the last; in is then what members have that the table does not name */
+	const char *const *names;     /* NULL: the last; in is then what other members have */
 	const struct event_field *in; /* NULL: text */
 };
-
-/* As in of a field: all of it is protocol. */
-extern const struct event_field event_field_protocol[];
 
 /* Of an update object, or of the members of an event of ours; kind: enum harness_update or event_kind. */
 const struct event_field *event_fields_of(unsigned kind);
