@@ -74,17 +74,6 @@ void *session_parts_alloc(size_t owner, size_t parts, size_t member)
 	return block;
 }
 
-int session_parts_place(struct session *s, const struct session_params *p,
-			const struct session *from, struct err *e)
-{
-	int r = PARTS_FIRST(place, s, p, from, e);
-
-	/* All parts, also those that were not called: unplace tolerates that. */
-	if (r < 0)
-		PARTS_CALL(unplace, s);
-	return r;
-}
-
 /* Part after part, because that is the order of the members in the answer. */
 void session_parts_put_opened(struct jw *w, const struct session *s)
 {

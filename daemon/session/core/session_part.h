@@ -310,9 +310,6 @@ const struct session_part *const *session_parts_with(size_t hook);
 	((struct owner *)session_parts_alloc(sizeof(struct owner), offsetof(struct owner, parts),  \
 					     offsetof(struct session_part, size)))
 void *session_parts_alloc(size_t owner, size_t parts, size_t size);
-/* On failure what was chosen is taken back. */
-int session_parts_place(struct session *s, const struct session_params *p,
-			const struct session *from, struct err *e);
 /* Members of the parts, for the answer that opens the session. */
 void session_parts_put_opened(struct jw *w, const struct session *s);
 unsigned session_parts_rules_need(const struct session *s);

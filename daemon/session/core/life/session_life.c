@@ -38,8 +38,11 @@ static struct session *session_make(struct session_store *st, const struct sessi
 static int session_place(struct session *s, const struct session_params *p,
 			 const struct session *from, struct err *e)
 {
-	int r = session_parts_place(s, p, from, e);
+	int r = PARTS_FIRST(place, s, p, from, e);
 
+	/* All parts, also those that were not called: unplace tolerates that. */
+	if (r < 0)
+		PARTS_CALL(unplace, s);
 	s->stored.gone = r < 0; /* there is nothing to be put away */
 	return r;
 }

@@ -231,15 +231,20 @@ static void note_name(struct turn_tool_call *c, const struct call_update *u)
 	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
 }
 
+static bool is_end(struct jval status)
+{
+	return jstr_is(status, "completed") || jstr_is(status, "failed");
+}
+
 static void note_status(struct session *s, struct turn_tool_call *c, struct jval status,
 			uint64_t now)
 {
-	bool ok = jstr_is(status, "completed"), ended = ok || jstr_is(status, "failed");
+	bool ended = is_end(status);
 
 	if (status.type != J_STRING)
 		return;
 	if (ended && c->open) {
-		call_ended(s, c, ok, now);
+		call_ended(s, c, jstr_is(status, "completed"), now);
 		PARTS_CALL(watch, s);
 	}
 	c->open = !ended;
@@ -248,11 +253,6 @@ static void note_status(struct session *s, struct turn_tool_call *c, struct jval
 		xstrset(&c->locations, NULL);
 		xstrset(&c->input, NULL);
 	}
-}
-
-static bool is_end(struct jval status)
-{
-	return jstr_is(status, "completed") || jstr_is(status, "failed");
 }
 
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id)
