@@ -178,7 +178,7 @@ static bool pump_queue(struct pump *p)
 			return false;
 		p->waits = waits_for_events(o) && watcher_waits(&o->view->w);
 		/* One call reads a bounded part of the journal: the rest follows in the next batch, and the answer behind it. */
-		if (p->waits || (waits_for_events(o) && watcher_behind(&o->view->w)))
+		if (p->waits || (waits_for_events(o) && watcher_is_behind(&o->view->w)))
 			return false;
 		if (!pump_frame(p, (struct slice){ o->text, o->n }))
 			return false;
@@ -202,7 +202,7 @@ static bool pump_ready(struct pump *p)
 	list_each(v, &c->ready, struct view, ready_link) {
 		if (v->served > served)
 			break;
-		if (watcher_behind(&v->w)) {
+		if (watcher_is_behind(&v->w)) {
 			/* it is last the next time, so that a flood starves nobody */
 			list_del(&v->ready_link);
 			v->served = ++c->served;
@@ -231,7 +231,7 @@ bool acp_conn_drained(const struct acp_conn *c)
 	if (!list_empty(&c->out) || c->status_due)
 		return false;
 	list_each(v, (struct list *)&c->ready, struct view, ready_link)
-		if (watcher_behind(&v->w))
+		if (watcher_is_behind(&v->w))
 			return false;
 	return true;
 }

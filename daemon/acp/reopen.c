@@ -54,7 +54,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 static bool cursor_is_foreign(const struct session *s, const struct session_args *a)
 {
 	/* fromSeq is the first event that the client wants: it has those before it. */
-	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
+	return session_is_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
 
 static int check_reopen(const struct acp_request *q, const struct session_args *a, struct err *e)
@@ -93,7 +93,7 @@ static int reopen_session(const struct acp_request *q, struct session_args *a, b
 	int r = check_reopen(q, a, e);
 
 	/* nothing is started for it, and what it was set up with stays as it is: it is only read */
-	if (r == 0 && session_imported(s)) {
+	if (r == 0 && session_is_imported(s)) {
 		on_reopened(call_reopen(q, s, a, load), s, NULL);
 		return 0;
 	}

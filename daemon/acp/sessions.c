@@ -26,7 +26,7 @@ static void put_opened_acpd(struct jw *w, struct acp_conn *c, struct session *s)
 	jw_uint(w, "seq", session_last_seq(s));
 	if (session_running(s))
 		jw_uint(w, "turn", session_running(s));
-	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
+	jw_str(w, "context", session_is_restored(s) ? "kept" : "lost");
 	jw_str(w, "cwd", session_cwd(s));
 	session_put_damage(w, s);
 	session_put_pending(s, w);

@@ -113,7 +113,7 @@ static int check_turn_state(struct agui_run *r, const struct session *s, struct 
 	if (calls_without_result(r))
 		return refuse_busy(e, "the thread waits for the result of a tool");
 	/* A turn whose connection is parked waits for the front end, and this run has its results. */
-	if (session_running(s) && !session_cancelling(s) && !r->thread->parked)
+	if (session_running(s) && !session_is_cancelling(s) && !r->thread->parked)
 		return refuse_busy(e, "a turn of the thread is running");
 	return 0;
 }
@@ -359,7 +359,7 @@ static bool is_stopping(const struct agui_run *r)
 {
 	const struct session *s = store_find(r->owner->store, r->thread->session_id);
 
-	return s && session_cancelling(s);
+	return s && session_is_cancelling(s);
 }
 
 void agui_run_opened(struct agui_run *r, struct slice opened)

@@ -115,7 +115,7 @@ static enum http_fill put_farewell(struct event_filling *f)
 	struct evlog_gap g = { 0 };
 
 	buf_add_slice(f->out, buf_slice(&f->s->rest));
-	if (reader_lost(&f->s->reader, &g.from, &g.to))
+	if (reader_is_lost(&f->s->reader, &g.from, &g.to))
 		write_gap(f, &g);
 	begin_item(f, 0);
 	transcript_put_deleted(f->out, f->s->session_id);
@@ -178,7 +178,7 @@ static enum http_fill events_fill(struct http_stream *base, struct buf *out, siz
 		return HTTP_FILL_ERROR;
 	if (!s->follow && s->reader.next > s->until)
 		return HTTP_FILL_END;
-	if (reader_behind(&s->reader))
+	if (reader_is_behind(&s->reader))
 		return HTTP_FILL_MORE;
 	return s->reader.finished ? HTTP_FILL_END : wait(&f);
 }
@@ -220,7 +220,7 @@ static bool events_is_foreign(const struct session *s, const struct events_args 
 	const struct slice *named = &a->incarnation;
 	_cleanup_(freep) char *text = named->n ? xstrndup(named->p, named->n) : NULL;
 
-	return session_foreign(s, text, a->since);
+	return session_is_foreign(s, text, a->since);
 }
 
 void http_get_events(const struct http_call *c, struct http_reply *ret)

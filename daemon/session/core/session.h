@@ -153,7 +153,7 @@ enum outside_end {
 	OUTSIDE_COMPLETED,
 	OUTSIDE_FAILED,
 	OUTSIDE_CANCELLED,
-	OUTSIDE_ASKED, /* its server needs input first */
+	OUTSIDE_NEEDS_INPUT, /* its server needs input first */
 	OUTSIDE_END_MAX,
 };
 const char *outside_end_word(enum outside_end end);
@@ -301,7 +301,7 @@ const char *session_cwd(const struct session *s);
  * else; its harness is "unknown", its directory "/". */
 bool session_has_head(const struct session *s);
 /* It was made of a bundle (session/parts/bundle/session_bundle.h): it can be read and deleted, nothing else. */
-bool session_imported(const struct session *s);
+bool session_is_imported(const struct session *s);
 /* SESSION_IMPORTED, if it was. */
 int session_refuse_imported(const struct session *s, struct err *e);
 /* Which of the session's directories (cwd, additionalDirectories) the absolute path is in, by their text: the
@@ -321,12 +321,12 @@ bool session_put_missing_env(struct jw *w, const struct session *s, const struct
 void session_known_values(const struct session *s, const char *category, struct jw *w,
 			  const char *key);
 /* The last open of the harness found its context again (always true for a first open). */
-bool session_restored(const struct session *s);
+bool session_is_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
 /* The first number that a client has of that incarnation and that may mean another event here; 0: all of them may. */
 uint64_t session_shares(const struct session *s, const char *incarnation);
 /* The numbers of that incarnation (NULL: none is named) up to seen do not all mean the same events here. */
-bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen);
+bool session_is_foreign(const struct session *s, const char *incarnation, uint64_t seen);
 /* Numbers of s are about to be told to a client: the journal knows of which incarnation they are. */
 void session_settle_incarnation(struct session *s);
 /* The client has stored the events up to seq, a number of incarnation (NULL: it does not say): they may be given up when
@@ -339,7 +339,7 @@ bool session_is_driven(const struct session *s);
 /* The running turn's number, 0 if none. */
 uint64_t session_running(const struct session *s);
 /* It was cancelled, and the harness has not ended it yet. */
-bool session_cancelling(const struct session *s);
+bool session_is_cancelling(const struct session *s);
 
 /* --- watchers ------------------------------------------------------------------------------------- */
 
@@ -397,7 +397,7 @@ uint64_t watcher_backlog(const struct watcher *w);
 /* That of this origin at a session; NULL: it has none there. */
 struct watcher *store_watcher(struct session_store *st, const char *id, uint64_t origin);
 /* Something is left to send. */
-bool watcher_behind(const struct watcher *w);
+bool watcher_is_behind(const struct watcher *w);
 
 /* --- turns ---------------------------------------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ struct slice session_config(const struct session *s)
 	return slice_of(s->harness.config);
 }
 
-bool session_restored(const struct session *s)
+bool session_is_restored(const struct session *s)
 {
 	return s->harness.restored;
 }
@@ -85,7 +85,7 @@ uint64_t session_running(const struct session *s)
 	return s->turn.current ? s->turn.current->no : 0;
 }
 
-bool session_cancelling(const struct session *s)
+bool session_is_cancelling(const struct session *s)
 {
 	return s->turn.current && s->turn.current->state == TURN_CANCELLING;
 }

@@ -187,7 +187,7 @@ struct session_part {
 	/* A tool call begins, is announced by an update or a question, or is over; and the harness itself says so. */
 	void (*tool_call_begin)(struct session *s, struct turn_tool_call *c);
 	void (*tool_call_announced)(struct session *s, struct turn_tool_call *c,
-				    struct slice update, enum call_word word);
+				    struct slice update, enum call_source word);
 	void (*tool_call_end)(struct session *s, struct turn_tool_call *c, bool ok, uint64_t ms);
 	void (*tool_call_reported)(struct session *s, bool ok);
 	/* Nothing more will be said of the tool calls of the turn. */

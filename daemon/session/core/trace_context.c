@@ -87,7 +87,7 @@ void trace_context_done(struct trace_context *t)
 	*t = (struct trace_context){ .state = NULL };
 }
 
-bool trace_context_empty(const struct trace_context *t)
+bool trace_context_is_empty(const struct trace_context *t)
 {
 	return !*t->parent && !t->baggage && !t->request_id;
 }

@@ -27,7 +27,7 @@ void trace_context_read_headers(struct trace_context *t, const char *parent, con
 void trace_context_copy(struct trace_context *to, const struct trace_context *from);
 void trace_context_done(struct trace_context *t);
 /* Nothing of it is there. */
-bool trace_context_empty(const struct trace_context *t);
+bool trace_context_is_empty(const struct trace_context *t);
 /* Takes over the text if it is a traceparent. */
 bool trace_parent_set(char to[TRACEPARENT_SIZE], const char *text);
 /* Of a traceparent that is there. */

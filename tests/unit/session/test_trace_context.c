@@ -40,7 +40,7 @@ static void test_parents(void **state _unused_)
 		trace_context_read(&t, meta);
 		assert_int_equal(*t.parent != '\0', rows[i].parent);
 		assert_int_equal(t.state != NULL, rows[i].state);
-		assert_int_equal(trace_context_empty(&t), !rows[i].parent);
+		assert_int_equal(trace_context_is_empty(&t), !rows[i].parent);
 	}
 	trace_context_done(&t);
 }
@@ -76,7 +76,7 @@ static void test_others(void **state _unused_)
 	assert_string_equal(copy.request_id, "r 1");
 	buf_printf(&b, "{\"requestId\":\"%0129d\",\"baggage\":\"\\u00e9\"}", 1);
 	trace_context_read(&t, buf_slice(&b));
-	assert_true(trace_context_empty(&t));
+	assert_true(trace_context_is_empty(&t));
 	trace_context_done(&t);
 	trace_context_done(&copy);
 }

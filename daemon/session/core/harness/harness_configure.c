@@ -100,7 +100,7 @@ static void put_choice(struct buf *b, struct slice key, struct slice value)
 	jw_raw(&w, "value", value);
 }
 
-static bool still_wanted(const struct session *s, struct slice members, struct slice value)
+static bool is_still_wanted(const struct session *s, struct slice members, struct slice value)
 {
 	JW_BUF(w, b);
 	struct slice option = SLICE_NONE;
@@ -128,7 +128,7 @@ static int configure_choices(struct session *s, struct err *e)
 		/* Set before the call: a choice that has no effect is not repeated. */
 		s->harness.choices_tried = n;
 		put_choice(&b, key, v.raw);
-		if (!still_wanted(s, buf_slice(&b), v.raw))
+		if (!is_still_wanted(s, buf_slice(&b), v.raw))
 			continue;
 		r = settings_set_config(s, buf_slice(&b), on_configured, s, e);
 		return r < 0 ? r : 1;

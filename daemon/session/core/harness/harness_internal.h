@@ -92,7 +92,7 @@ void harness_arm_start(struct session *s);
 void harness_broken(struct session *s, const char *cls, const struct err *why);
 void harness_stop(struct session *s);
 /* Whether the harness is starting or takes its first settings. */
-bool harness_opening(const struct session *s);
+bool harness_is_opening(const struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void harness_opened(struct session *s, const struct err *e);
 /* The same without any effect on turns and harness. */
@@ -166,7 +166,7 @@ void harness_pool_update(struct session *s);
 /* The session goes. */
 void harness_pool_forget(struct session *s);
 /* Nobody needs it, so it was stopped: it is started again when it is needed. */
-bool harness_pool_rests(const struct session *s);
+bool harness_is_idle(const struct session *s);
 /* As many may live as things are: --harness-max, or those that do and those that memory is left for. */
 unsigned harness_pool_max(struct session_store *st);
 /* When the first of those who wait fails with TOO_MANY_HARNESSES; monotonic ms. Of a session that waits. */

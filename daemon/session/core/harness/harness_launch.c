@@ -128,14 +128,14 @@ static void fill_request(const struct session *s, struct harness_request *r)
 	PARTS_CALL(put_request, s, r);
 }
 
-bool harness_opening(const struct session *s)
+bool harness_is_opening(const struct session *s)
 {
 	return s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 }
 
 void harness_broken(struct session *s, const char *cls, const struct err *why)
 {
-	if (harness_opening(s))
+	if (harness_is_opening(s))
 		harness_opened(s, why);
 	else {
 		event_broken(s, NULL, why->reason, why->msg);
@@ -200,7 +200,7 @@ static void note_exit(struct session *s, const struct proc_status *st, const cha
 {
 	JW_BUF(w, b);
 
-	if (s->harness.state == H_STOPPING || harness_opening(s))
+	if (s->harness.state == H_STOPPING || harness_is_opening(s))
 		return;
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "harness_exited");
@@ -247,7 +247,7 @@ static void harness_on_gone(void *ctx, const struct proc_status *st)
 	loop_timer_cancel(&s->harness.start_timer);
 	loop_timer_cancel(&s->harness.adapter_timer);
 	PARTS_CALL(disconnect, s);
-	if (harness_opening(s))
+	if (harness_is_opening(s))
 		harness_opened(s, &e);
 	harness_set_state(s, H_NONE);
 	s->harness.restart = false;

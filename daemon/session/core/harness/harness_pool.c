@@ -49,7 +49,7 @@ void harness_pool_done(struct session_store *st)
 	loop_timer_cancel(&st->pool.wait_timer);
 }
 
-bool harness_pool_rests(const struct session *s)
+bool harness_is_idle(const struct session *s)
 {
 	return s->harness.resting && s->state == SESSION_OPEN && s->harness.state != H_READY;
 }

@@ -293,7 +293,7 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 	JW_BUF(w, b);
 	int r;
 
-	if (harness_pool_rests(s)) {
+	if (harness_is_idle(s)) {
 		_cleanup_(freep) char *arg = xstrndup(params.p, params.n);
 
 		return set_later(s, set_config_later, arg, done, ctx);
@@ -356,7 +356,7 @@ int session_set_mode(struct session *s, const char *mode, session_set_fn done, v
 {
 	int r;
 
-	if (harness_pool_rests(s))
+	if (harness_is_idle(s))
 		return set_later(s, session_set_mode, mode, done, ctx);
 	r = need_ready(s, e);
 
@@ -373,7 +373,7 @@ int session_set_model(struct session *s, const char *model, session_set_fn done,
 {
 	int r;
 
-	if (harness_pool_rests(s))
+	if (harness_is_idle(s))
 		return set_later(s, session_set_model, model, done, ctx);
 	r = need_ready(s, e);
 

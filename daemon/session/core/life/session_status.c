@@ -23,7 +23,7 @@ bool session_has_head(const struct session *s)
 	return !s->stored.headless;
 }
 
-bool session_imported(const struct session *s)
+bool session_is_imported(const struct session *s)
 {
 	return s->stored.imported;
 }
@@ -97,7 +97,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "watchers", watchers);
 	if (s->harness.proc && proc_pid(s->harness.proc))
 		jw_int(w, "pid", proc_pid(s->harness.proc));
-	if (harness_opening(s))
+	if (harness_is_opening(s))
 		jw_uint(w, "startingMs", clock_mono_ms() - s->harness.starting_mono);
 	if (session_awaits_harness(s))
 		jw_str(w, "waiting", "harness");

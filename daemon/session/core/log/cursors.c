@@ -136,7 +136,7 @@ uint64_t watcher_backlog(const struct watcher *w)
 	return w->session ? evlog_behind(&w->session->log.events, w->next) : 0;
 }
 
-bool watcher_behind(const struct watcher *w)
+bool watcher_is_behind(const struct watcher *w)
 {
 	return w->session && w->next <= evlog_readable(&w->session->log.events);
 }
@@ -169,12 +169,12 @@ void reader_detach(struct log_reader *r)
 	r->session = NULL;
 }
 
-bool reader_behind(const struct log_reader *r)
+bool reader_is_behind(const struct log_reader *r)
 {
 	return r->session && r->next <= evlog_readable(&r->session->log.events);
 }
 
-bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to)
+bool reader_is_lost(const struct log_reader *r, uint64_t *from, uint64_t *to)
 {
 	*from = r->next;
 	*to = r->last;
@@ -200,7 +200,7 @@ void readers_drop(struct session *s)
 		list_del(&r->link);
 		r->last = s->log.events.last;
 		r->session = NULL;
-		/* After session is NULL: the owner reads from reader_lost which events it did not get. */
+		/* After session is NULL: the owner reads from reader_is_lost which events it did not get. */
 		r->ops->wake(r->ctx);
 	}
 }

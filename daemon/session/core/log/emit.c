@@ -94,7 +94,7 @@ uint64_t session_shares(const struct session *s, const char *incarnation)
 	return incarnations_end(&s->log.incarnations, incarnation, s->log.events.last + 1);
 }
 
-bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen)
+bool session_is_foreign(const struct session *s, const char *incarnation, uint64_t seen)
 {
 	return incarnation && strcmp(incarnation, s->store->incarnation) != 0 &&
 	       seen >= session_shares(s, incarnation);

@@ -364,7 +364,7 @@ struct tail_reading {
 	bool done;  /* fn has refused one, or what comes now is not in the journal, or it ends */
 };
 
-static bool in_gap(const struct tail_reading *p)
+static bool is_in_gap(const struct tail_reading *p)
 {
 	struct evlog_gap g;
 
@@ -376,7 +376,7 @@ static int read_record(struct tail_reading *p, const struct journal_record *rec)
 {
 	if (rec->seq < p->next) /* no event, or not asked for, or a second time */
 		return 0;
-	if (rec->seq >= p->l->tail_first || in_gap(p)) {
+	if (rec->seq >= p->l->tail_first || is_in_gap(p)) {
 		p->done = true;
 		return 0;
 	}
@@ -422,14 +422,14 @@ static int evlog_read_journal(struct tail_reading *p)
 			return (int)used;
 		offset += used;
 		buf_consume(&b, (size_t)used);
-		if (p->next >= l->tail_first || p->next > l->last || in_gap(p))
+		if (p->next >= l->tail_first || p->next > l->last || is_in_gap(p))
 			break;
 	}
 	if (r < 0)
 		return r;
 	if (p->next >= l->tail_first)
 		read_tail(l, p->next, p->fn, p->ctx);
-	else if (!p->done && !in_gap(p))
+	else if (!p->done && !is_in_gap(p))
 		return -EBADMSG; /* the file ends before the memory begins */
 	return 0;
 }

@@ -5,7 +5,7 @@
  *
  * Embedded in its owner, who detaches it before it goes. A reader ends in two ways: its session was finished (the
  * daemon stops; what is in the log can still be read), or deleted: ops->leaving is the last moment to read, then the
- * log is gone, and reader_lost says what was not read.
+ * log is gone, and reader_is_lost says what was not read.
  */
 #pragma once
 
@@ -37,6 +37,6 @@ void reader_detach(struct log_reader *r);
  * journal cannot be read. */
 int reader_pump(struct log_reader *r, const struct watcher_sink *sink);
 /* Something is left to read. */
-bool reader_behind(const struct log_reader *r);
+bool reader_is_behind(const struct log_reader *r);
 /* The session was deleted before these were read. */
-bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to);
+bool reader_is_lost(const struct log_reader *r, uint64_t *from, uint64_t *to);

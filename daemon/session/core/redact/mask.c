@@ -18,9 +18,8 @@
 #define NONE UINT16_MAX
 
 enum byte_class {
-	BEGINS = 1, /* some pattern */
-	WRITTEN_OTHERWISE =
-		2, /* a backslash, a percent sign or a line break: may stand for another */
+	BYTE_STARTS_PATTERN = 1, /* some pattern */
+	BYTE_IS_ESCAPE = 2, /* a backslash, a percent sign or a line break: may stand for another */
 };
 
 struct mask {
@@ -39,7 +38,7 @@ struct mask *mask_new(void)
 
 	memset(m->first, 0xff, sizeof(m->first));
 	for (const char *p = "\\%\n\r"; *p; p++)
-		m->classes[(uint8_t)*p] = WRITTEN_OTHERWISE;
+		m->classes[(uint8_t)*p] = BYTE_IS_ESCAPE;
 	return m;
 }
 
@@ -76,7 +75,7 @@ static void note_pair(struct mask *m, uint8_t a, uint8_t b)
 {
 	unsigned bit = pair_bit(a, b);
 
-	m->classes[a] |= BEGINS;
+	m->classes[a] |= BYTE_STARTS_PATTERN;
 	m->pairs[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
@@ -187,9 +186,9 @@ static bool try_chain(struct mask_search *x, size_t i, uint8_t first, bool base6
 		enum match_outcome o =
 			mask_match_compare(&x->m->patterns[at], x->text, x->quotes, i, &end);
 
-		if (o == MAY_BEGIN)
+		if (o == MATCH_PARTIAL)
 			note_tail(x, i);
-		if (o != MATCHES)
+		if (o != MATCH_FULL)
 			continue;
 		x->end = found ? MAX(x->end, end) : end;
 		found = true;
@@ -202,7 +201,7 @@ static bool try_at(struct mask_search *x, size_t i, uint8_t first)
 {
 	bool plain, coded;
 
-	if (!(x->m->classes[first] & BEGINS))
+	if (!(x->m->classes[first] & BYTE_STARTS_PATTERN))
 		return false;
 	plain = try_chain(x, i, first, false);
 	coded = !plain && try_chain(x, i, first, true);
@@ -215,9 +214,9 @@ static bool try_coded(struct mask_search *x, size_t i)
 	uint8_t first = 0;
 	enum match_outcome o = mask_match_first(x->text, x->quotes, i, &first);
 
-	if (o == MAY_BEGIN) /* of what kind it will be nobody knows yet */
+	if (o == MATCH_PARTIAL) /* of what kind it will be nobody knows yet */
 		note_tail(x, i);
-	return o == MATCHES && try_at(x, i, first);
+	return o == MATCH_FULL && try_at(x, i, first);
 }
 
 /* The next secret from i on. */
@@ -237,13 +236,13 @@ static bool mask_search_next(struct mask_search *x, size_t i)
 			if ((!i || t[i - 1] != '\\') && try_coded(x, i))
 				return true;
 		}
-		if (!(m->classes[t[i]] & BEGINS))
+		if (!(m->classes[t[i]] & BYTE_STARTS_PATTERN))
 			continue;
 		bit = i + 1 < x->text.n ? pair_bit(t[i], t[i + 1]) : 0;
 		/* A second byte that may be written otherwise, or a quote that may end a string, says nothing:
 		 * compare. */
 		if (i + 1 < x->text.n && !(m->pairs[bit / 8] & 1u << bit % 8) &&
-		    !(m->classes[t[i + 1]] & WRITTEN_OTHERWISE) && !(x->quotes && t[i + 1] == '"'))
+		    !(m->classes[t[i + 1]] & BYTE_IS_ESCAPE) && !(x->quotes && t[i + 1] == '"'))
 			continue;
 		if (try_at(x, i, t[i]))
 			return true;

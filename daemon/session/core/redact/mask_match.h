@@ -20,7 +20,7 @@ struct mask_pattern {
 	uint16_t next; /* with the same first byte */
 };
 
-enum match_outcome { FAILS, MAY_BEGIN, MATCHES }; /* MAY_BEGIN: the text ends in it */
+enum match_outcome { FAILS, MATCH_PARTIAL, MATCH_FULL }; /* MATCH_PARTIAL: the text ends in it */
 
 /* quotes: a quote that the pattern does not have ends the text. *end: behind what matches. */
 enum match_outcome mask_match_compare(const struct mask_pattern *p, struct slice text, bool quotes,

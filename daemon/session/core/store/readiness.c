@@ -42,7 +42,7 @@ bool harness_installed(const struct harness_def *def)
 	return path != NULL;
 }
 
-static bool any_installed(const struct harness_table *t)
+static bool has_installed_harness(const struct harness_table *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (harness_installed(&t->defs[i]))
@@ -82,7 +82,7 @@ static int check_recovery(const struct session_store *st, struct err *e)
 bool store_put_ready(const struct session_store *st, struct jw *w)
 {
 	const char *state = state_problem(st);
-	bool harness = any_installed(st->harnesses);
+	bool harness = has_installed_harness(st->harnesses);
 	struct err e = { 0 }, keys = { 0 }, recovery = { 0 };
 	bool ready = store_admit(st, &e) == 0 && !state && harness;
 

@@ -304,7 +304,7 @@ void store_life(const struct session_store *st, struct store_life *ret)
 				    0,
 				    0 };
 	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
-		if (harness_opening(s)) {
+		if (harness_is_opening(s)) {
 			ret->starting++;
 			ret->starting_ms =
 				MAX(ret->starting_ms, clock_mono_ms() - s->harness.starting_mono);

@@ -18,7 +18,7 @@ static bool is_relative(struct jval path)
 	       !(path.raw.p[1] == '\\' && path.raw.p[2] == '/');
 }
 
-static bool any_relative(struct jval array)
+static bool has_relative_path(struct jval array)
 {
 	jarr_each(v, array)
 		if (v.type == J_OBJECT && is_relative(jobj_get(v.raw, "path")))
@@ -71,14 +71,14 @@ bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
 	struct jw w = JW(b);
 
 	if (jscan_object(call, found, ARRAY_SIZE(found)) != JSCAN_OK ||
-	    (!any_relative(found[0].v) && !any_relative(found[1].v)))
+	    (!has_relative_path(found[0].v) && !has_relative_path(found[1].v)))
 		return false;
 	/* A call without a relative path has ended above, without a copy. */
 	jw_obj(&w, NULL);
 	jobj_each(key, v, call) {
-		if (jkey_is(key, keys[0]) && any_relative(v))
+		if (jkey_is(key, keys[0]) && has_relative_path(v))
 			put_array(&w, keys[0], v, cwd);
-		else if (jkey_is(key, keys[1]) && any_relative(v))
+		else if (jkey_is(key, keys[1]) && has_relative_path(v))
 			put_array(&w, keys[1], v, cwd);
 		else
 			jw_member_raw(&w, key, v.raw);

@@ -158,7 +158,7 @@ struct slice tool_call_id(struct session *s, struct slice id)
 }
 
 static struct turn_tool_call *call_begin(struct session *s, struct slice call, struct slice id,
-					 enum call_word word)
+					 enum call_source word)
 {
 	struct turn_tool_call *c = call_add(s, id, clock_mono_ms());
 
@@ -169,7 +169,7 @@ static struct turn_tool_call *call_begin(struct session *s, struct slice call, s
 }
 
 static struct turn_tool_call *call_announced(struct session *s, struct slice call, struct slice id,
-					     const struct call_update *u, enum call_word word)
+					     const struct call_update *u, enum call_source word)
 {
 	struct turn_tool_call *c = tool_call_find(s, id);
 
@@ -180,7 +180,7 @@ static struct turn_tool_call *call_announced(struct session *s, struct slice cal
 	return c;
 }
 
-struct slice tool_call_announce(struct session *s, struct slice call, enum call_word word)
+struct slice tool_call_announce(struct session *s, struct slice call, enum call_source word)
 {
 	struct call_update u = read_update(call);
 
@@ -214,7 +214,7 @@ bool tool_call_is_beyond(const struct session *s, struct slice id)
 {
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		if (slice_is(id, c->ours ? c->ours : c->id))
-			return c->room == CALL_BEYOND;
+			return c->room == BUDGET_OVER;
 	return false;
 }
 
@@ -264,11 +264,11 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 	uint64_t now = clock_mono_ms();
 
 	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		call_announced(s, ev->update, id, &u, CALL_SAID);
+		call_announced(s, ev->update, id, &u, CALL_FROM_UPDATE);
 	c = tool_call_find(s, id);
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status)))
-		c = call_begin(s, ev->update, id, CALL_SAID);
+		c = call_begin(s, ev->update, id, CALL_FROM_UPDATE);
 	note_name(c, &u);
 	if (!is_end(status))
 		note_input(c, &u);

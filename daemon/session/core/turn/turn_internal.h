@@ -80,17 +80,17 @@ struct keyed_result {
 };
 
 /* What the budgets of tool calls said of a call. */
-enum call_room {
-	CALL_UNBOUND, /* there are none, or it is no call of its own */
-	CALL_WITHIN,
-	CALL_BEYOND, /* it may not run */
+enum budget_state {
+	BUDGET_NONE, /* there are none, or it is no call of its own */
+	BUDGET_WITHIN,
+	BUDGET_OVER, /* it may not run */
 };
 
 /* How a call comes to be known. */
-enum call_word {
-	CALL_SAID,  /* by an update */
-	CALL_ASKED, /* by a question of the harness, without which it does not run */
-	CALL_OURS,  /* by a question of ours, about a call that has been counted or is none */
+enum call_source {
+	CALL_FROM_UPDATE,     /* by an update */
+	CALL_FROM_PERMISSION, /* by a question of the harness, without which it does not run */
+	CALL_COUNTED, /* by a question of ours, about a call that has been counted or is none */
 };
 
 /* A tool call of the running turn. */
@@ -105,7 +105,7 @@ struct turn_tool_call {
 	uint64_t since; /* monotonic ms */
 	bool open;
 	struct trace_span span;
-	enum call_room room;
+	enum budget_state room;
 	char *served; /* "server/tool", if it is known to be one that passes the daemon */
 	bool met;     /* it has passed (served_calls.c) */
 	bool unnamed; /* its words may be those of any tool */
@@ -260,7 +260,7 @@ struct turn_tool_call *tool_call_find(const struct session *s, struct slice id);
 /* An update of a tool call that stands in the journal: followed, not sent. */
 void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms);
 /* These give the id for clients, raw; empty: it is the harness's. */
-struct slice tool_call_announce(struct session *s, struct slice tool_call, enum call_word word);
+struct slice tool_call_announce(struct session *s, struct slice tool_call, enum call_source word);
 /* No budget lets it run. id: the one for clients. */
 bool tool_call_is_beyond(const struct session *s, struct slice id);
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id);

@@ -53,7 +53,7 @@ static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
 }
 
 /* True if the key is known: the caller is attached to its turn or has been answered. */
-static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
+static bool is_key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
 		/* The key of a turn that continues in another one is found with that one. */
@@ -148,7 +148,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	 * accepted. */
 	if (p->key && key_admit(s, p->key, digest, e) < 0)
 		return -EINVAL;
-	if (p->key && key_known(s, p->key, done, ctx))
+	if (p->key && is_key_known(s, p->key, done, ctx))
 		return 0;
 	r = prompt_admit(s, p, e);
 	if (r < 0)

@@ -283,7 +283,7 @@ static bool question_announce(struct session_question *a)
 	if (!a->elicitation)
 		question_name_call(
 			a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
-					      a->answered ? CALL_OURS : CALL_ASKED));
+					      a->answered ? CALL_COUNTED : CALL_FROM_PERMISSION));
 	/* Before the event, which has the time at which the question expires. */
 	question_arm(a);
 	note_question(a);

@@ -102,7 +102,7 @@ void budget_stop_load(struct slice raw, struct budget_stop *ret);
 /* served_calls.c */
 /* A call is new, by an update or a question: counted, unless it has passed the daemon already. */
 void served_calls_announced(struct session *s, struct turn_tool_call *c, struct slice update,
-			    enum call_word word);
+			    enum call_source word);
 /* Some that the running turn has counted have not ended. */
 bool has_served_calls(const struct session *s);
 /* The turn ends: nothing more will be announced of what has passed. */

@@ -39,7 +39,7 @@ struct call_outcome {
 static const char *const words[] = { [OUTSIDE_COMPLETED] = "completed",
 				     [OUTSIDE_FAILED] = "failed",
 				     [OUTSIDE_CANCELLED] = "cancelled",
-				     [OUTSIDE_ASKED] = "input_required" };
+				     [OUTSIDE_NEEDS_INPUT] = "input_required" };
 
 const char *outside_end_word(enum outside_end end)
 {
@@ -78,7 +78,7 @@ static enum outside_end outside_end_of(struct slice result, struct slice error)
 		return OUTSIDE_CANCELLED;
 	if (error.n || jobj_get(result, "isError").type == J_TRUE)
 		return OUTSIDE_FAILED;
-	return jstr_is(jobj_get(result, "resultType"), "input_required") ? OUTSIDE_ASKED :
+	return jstr_is(jobj_get(result, "resultType"), "input_required") ? OUTSIDE_NEEDS_INPUT :
 									   OUTSIDE_COMPLETED;
 }
 
@@ -171,7 +171,7 @@ static void put_span(struct outside_call *c, const struct call_outcome *o)
 /* Names that no server knew are up to the caller, and each would be a set of labels. */
 static void outside_measure(const struct outside_call *c, const struct call_outcome *o)
 {
-	bool known = c->tool && (o->end == OUTSIDE_COMPLETED || o->end == OUTSIDE_ASKED ||
+	bool known = c->tool && (o->end == OUTSIDE_COMPLETED || o->end == OUTSIDE_NEEDS_INPUT ||
 				 (o->type && strcmp(o->type, "tool_error") == 0));
 	struct metric_label l[MEASURED_LABELS] = {
 		{ "gen_ai.operation.name", "execute_tool" },

@@ -33,7 +33,7 @@ static const struct trace_context *trace_context_now(const struct session *s)
 
 	if (!t)
 		t = turn_first_queued(s);
-	return t && !trace_context_empty(&t->trace) ? &t->trace : &trace_of(s)->opened;
+	return t && !trace_context_is_empty(&t->trace) ? &t->trace : &trace_of(s)->opened;
 }
 
 /* Of the turn's own span, if there is one. */
