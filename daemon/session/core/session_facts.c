@@ -35,6 +35,36 @@ int session_tree_open(struct session *s, struct err *e)
 	return PARTS_FIRST(open_tree, s, e);
 }
 
+struct slice session_mcp(const struct session *s)
+{
+	return slice_of(s->setup.mcp);
+}
+
+struct slice session_policy(const struct session *s)
+{
+	return slice_of(s->setup.policy);
+}
+
+struct slice session_env(const struct session *s)
+{
+	return slice_of(s->setup.env);
+}
+
+const char *session_home(const struct session *s)
+{
+	return s->home;
+}
+
+const struct agent_user *session_user(const struct session *s)
+{
+	return &s->user;
+}
+
+void session_note_lifecycle(struct session *s, struct slice members)
+{
+	event_note(s, EVENT_LIFECYCLE, members);
+}
+
 void session_cancel_work(struct session *s, const void *ctx)
 {
 	PARTS_FIRST(cancel_work, s, ctx);

@@ -7,7 +7,8 @@
  *	shut	MCP servers stop before the network namespace that they listen in is released; the session's namespaces
  *		are released before a draft is unmounted, because its mount is bound into them
  *	drop	checks end before questions: a check that ends may withdraw one
- *	check_*	the error that is answered where several would be: a draft before the workspace, budgets last
+ *	check_*	the error that is answered where several would be: a draft before the workspace, budgets last; of a
+ *		ceiling the level, the network, the limits
  *	place	the user of a session is chosen before its directory, which is made as that user
  *	open_bounds	the namespaces are made last: they hold the network
  *	connect	MCP servers and model calls before the wall of the network, which has to know where they are

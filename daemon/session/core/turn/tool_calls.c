@@ -214,7 +214,7 @@ bool tool_call_is_beyond(const struct session *s, struct slice id)
 {
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		if (slice_is(id, c->ours ? c->ours : c->id))
-			return c->room == BUDGET_OVER;
+			return c->budget == BUDGET_OVER;
 	return false;
 }
 

@@ -105,7 +105,7 @@ struct turn_tool_call {
 	uint64_t since; /* monotonic ms */
 	bool open;
 	struct trace_span span;
-	enum budget_state room;
+	enum budget_state budget;
 	char *served; /* "server/tool", if it is known to be one that passes the daemon */
 	bool met;     /* it has passed (served_calls.c) */
 	bool unnamed; /* its words may be those of any tool */

@@ -73,8 +73,6 @@ static inline struct session_approvals *approval_of(const struct session *s)
 
 /* --- question.c ---------------------------------------------------------------------------------------------- */
 
-void question_ask(struct session *s, const struct harness_ask *a);
-void question_unask(struct session *s, uint64_t harness_id);
 /* The one way in which a question ends; a is gone after. answer: raw, as ACP has the result, one that answer_fits. detail:
  * as enum answered_by says, or NULL. */
 void question_settle(struct session_question *a, struct slice answer, enum answered_by by,
@@ -82,8 +80,6 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 /* The same with the answer that stands for this. */
 void question_settle_as(struct session_question *a, enum answer_kind kind, enum answered_by by,
 			const char *detail);
-/* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
-void questions_cancel(struct session *s);
 /* One of that number, in the list; nothing is known of it yet. */
 struct session_question *question_new(struct session *s, uint64_t no);
 /* The open one of that number, or NULL. */

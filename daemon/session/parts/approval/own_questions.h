@@ -7,10 +7,8 @@ struct session;
 
 /*
  * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw
- * result, once; then it is gone. Returns a handle for question_unask_own. Outside a running turn the answer is
- * "cancelled".
+ * result, once; then it is gone. Outside a running turn the answer is "cancelled".
  */
-struct session_question;
 typedef void (*session_asked_fn)(void *ctx, struct slice result);
 void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx);
 /* Withdraws what was asked with that ctx; it is not answered. */

@@ -332,7 +332,7 @@ static bool repair_question(struct session_question *a)
 	return options;
 }
 
-void question_ask(struct session *s, const struct harness_ask *in)
+static void question_ask(struct session *s, const struct harness_ask *in)
 {
 	struct session_question *a = question_of(s, in->params);
 
@@ -366,7 +366,7 @@ void question_unask_own(struct session *s, void *ctx)
 		}
 }
 
-void question_unask(struct session *s, uint64_t harness_id)
+static void question_unask(struct session *s, uint64_t harness_id)
 {
 	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (!a->answered && a->harness_id == harness_id) {
@@ -375,7 +375,8 @@ void question_unask(struct session *s, uint64_t harness_id)
 		}
 }
 
-void questions_cancel(struct session *s)
+/* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
+static void questions_cancel(struct session *s)
 {
 	while (!list_empty(&approval_of(s)->open))
 		question_settle_as(list_first(&approval_of(s)->open, struct session_question, link),

@@ -112,7 +112,7 @@ static struct turn_tool_call *find_announced(const struct session *s, const char
 	struct turn_tool_call *any = NULL;
 
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link) {
-		if (!c->open || c->met || c->room == BUDGET_NONE)
+		if (!c->open || c->met || c->budget == BUDGET_NONE)
 			continue;
 		if (c->served && strcmp(c->served, name) == 0)
 			return c;
@@ -161,21 +161,21 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 	/* It was counted, and held back if it had to be, when it passed. */
 	if (passed) {
 		c->met = true;
-		c->room = passed->beyond ? BUDGET_OVER : BUDGET_WITHIN;
+		c->budget = passed->beyond ? BUDGET_OVER : BUDGET_WITHIN;
 		xstrset(&passed->awaited, NULL);
 		served_let_go(passed);
 		return;
 	}
 	count_tool_call(s, t);
-	c->room = turn_budget_keeps_calls(s) ? BUDGET_WITHIN : BUDGET_OVER;
+	c->budget = turn_budget_keeps_calls(s) ? BUDGET_WITHIN : BUDGET_OVER;
 	/* Nothing holds it back: then the turn is stopped at once, without waiting for calls within the budget. */
-	turn_budget_of(t)->unheld |= c->room == BUDGET_OVER && !is_held(s, c, word);
+	turn_budget_of(t)->unheld |= c->budget == BUDGET_OVER && !is_held(s, c, word);
 }
 
 bool has_served_calls(const struct session *s)
 {
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
-		if (c->open && c->room == BUDGET_WITHIN)
+		if (c->open && c->budget == BUDGET_WITHIN)
 			return true;
 	list_each(c, (struct list *)&budget_of(s)->served, struct served_call, link)
 		if (c->turn && !c->over)
@@ -225,9 +225,9 @@ static struct served_call *begin_own(struct session *s, struct session_turn *t, 
 static struct served_call *begin_announced(struct session *s, struct turn_tool_call *c)
 {
 	c->met = true;
-	if (c->room == BUDGET_OVER)
+	if (c->budget == BUDGET_OVER)
 		turn_budget_refused(s);
-	return c->room == BUDGET_OVER ? NULL : served_new(s, s->turn.current);
+	return c->budget == BUDGET_OVER ? NULL : served_new(s, s->turn.current);
 }
 
 struct served_call *served_call_begin(struct session *s, const char *server, const char *tool,

@@ -37,42 +37,12 @@ struct slice mcp_servers_given(const struct session *s)
 	return slice_of(s->setup.mcp_servers);
 }
 
-struct slice session_mcp(const struct session *s)
-{
-	return slice_of(s->setup.mcp);
-}
-
-struct slice session_policy(const struct session *s)
-{
-	return slice_of(s->setup.policy);
-}
-
-struct slice session_env(const struct session *s)
-{
-	return slice_of(s->setup.env);
-}
-
-const char *session_home(const struct session *s)
-{
-	return s->home;
-}
-
-const struct agent_user *session_user(const struct session *s)
-{
-	return &s->user;
-}
-
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
 {
 	*ret = (struct mcp_place){ 0 };
 	return store_mcp_of(s->store)->ops ?
 		       store_mcp_of(s->store)->ops->place(store_mcp_of(s->store)->ctx, s, ret, e) :
 		       0;
-}
-
-void session_note_lifecycle(struct session *s, struct slice members)
-{
-	event_note(s, EVENT_LIFECYCLE, members);
 }
 
 /* What the harness is to be given, to mcp_of(s)->given; no harness may start if it fails. */
