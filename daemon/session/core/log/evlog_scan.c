@@ -276,14 +276,10 @@ bool evlog_check_end(struct evlog_check *c, struct evlog *l)
 #define CRC_DIGITS 8
 #define CRC_END (CRC_DIGITS + 3)
 
-struct journal_end {
-	char crc[CRC_DIGITS + 1];
-};
-
-static int outline_read_end(const struct evlog *l, off_t size, struct journal_end *ret)
+static int outline_read_end(const struct evlog *l, off_t size, char crc[CRC_DIGITS + 1])
 {
-	*ret = (struct journal_end){ "" };
-	return pread(l->fd, ret->crc, CRC_DIGITS, size - CRC_END) == CRC_DIGITS ? 0 : -EIO;
+	crc[CRC_DIGITS] = '\0';
+	return pread(l->fd, crc, CRC_DIGITS, size - CRC_END) == CRC_DIGITS ? 0 : -EIO;
 }
 
 static bool outline_is_possible(const struct evlog *l)
@@ -322,7 +318,7 @@ static void outline_put_members(const struct evlog *l, const struct stat *sb, co
 
 bool evlog_outline_put(struct evlog *l, struct jw *w)
 {
-	struct journal_end end;
+	char end[CRC_DIGITS + 1];
 	struct stat sb;
 	int r = outline_is_possible(l) ? evlog_journal_get(l, 0) : -EBUSY;
 
@@ -332,9 +328,9 @@ bool evlog_outline_put(struct evlog *l, struct jw *w)
 	if (r == 0 && sb.st_size != l->written)
 		r = -ESTALE;
 	if (r == 0)
-		r = outline_read_end(l, l->written, &end);
+		r = outline_read_end(l, l->written, end);
 	if (r == 0)
-		outline_put_members(l, &sb, end.crc, w);
+		outline_put_members(l, &sb, end, w);
 	if (l->path)
 		evlog_journal_put(l);
 	return r == 0;
@@ -343,7 +339,7 @@ bool evlog_outline_put(struct evlog *l, struct jw *w)
 /* Nobody has touched it since. */
 static bool outline_is_current(const struct evlog *l, struct slice outline)
 {
-	struct journal_end end;
+	char end[CRC_DIGITS + 1];
 	struct stat sb;
 	int64_t sec = -1, nsec = -1;
 
@@ -354,8 +350,7 @@ static bool outline_is_current(const struct evlog *l, struct slice outline)
 	jdec_int(jobj_get(outline, "sec"), &sec);
 	jdec_int(jobj_get(outline, "nsec"), &nsec);
 	return sb.st_mtim.tv_sec == sec && sb.st_mtim.tv_nsec == nsec &&
-	       outline_read_end(l, sb.st_size, &end) == 0 &&
-	       jstr_is(jobj_get(outline, "end"), end.crc);
+	       outline_read_end(l, sb.st_size, end) == 0 && jstr_is(jobj_get(outline, "end"), end);
 }
 
 static uint64_t outline_next_uint(struct jiter *it)

@@ -30,7 +30,7 @@ struct session_events {
 	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 	off_t summarized; /* bytes of the journal that the summary stands for; 0: there is none */
 	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
-	uint64_t acked;	       /* store/journal_trim.c */
+	uint64_t acked;	       /* store/session_journal.c */
 	uint64_t last_content; /* the newest event that is not about the session's own life */
 	uint64_t repaired[TEXT_SOURCES]; /* places of its text that nobody has been told of */
 	struct loop_timer idle_timer;	 /* then its memory is given back */

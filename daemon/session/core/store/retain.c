@@ -4,7 +4,7 @@
  * --keep-sessions limits their age and what they take on disk all together. Without it sessions are
  * deleted only when the disk is full: first those whose client has acknowledged all, the longest
  * closed first, then the others, until there is space. Where no session can be deleted, acknowledged
- * heads of journals are freed (journal_trim.c). A session that is open, watched, read or being copied
+ * heads of journals are freed (session_journal.c). A session that is open, watched, read or being copied
  * is never deleted. Deletion goes through the removal queue, as for session/delete.
  *
  * Each run handles at most RETAIN_BATCH sessions, and reschedules itself, so the loop never blocks

@@ -114,10 +114,6 @@ void problems_done(struct session_store *st);
 int journal_open(struct session *s, struct err *e);
 /* What follows when the journal of s cannot be written, and when it can be again. */
 void journal_watch(struct session *s);
-/* Whether the disk of the state directory has that many bytes left, as far as it says. */
-bool store_has_space(const struct session_store *st, uint64_t bytes);
-
-/* journal_trim.c */
 /* What a later life needs of the events up to to, if they are not read. */
 void trim_put_base(struct session *s, struct buf *b, uint64_t to);
 /* Reads a record "base" or "ack" back. */
@@ -127,10 +123,10 @@ void trim_load_ack(struct session *s, struct slice value);
 bool trim_now(struct session *s, bool disk_full);
 /* A fork of a session whose head is gone notes that of itself. */
 void trim_inherit(struct session *s);
-/* struct evlog.full */
-void trim_full(void *ctx, int error);
 /* The client has all that it could want to keep: everything but how the session was closed. */
 bool trim_stored(const struct session *s);
+/* Whether the disk of the state directory has that many bytes left, as far as it says. */
+bool store_has_space(const struct session_store *st, uint64_t bytes);
 
 /* retain.c */
 /* When it was closed, unix ms. */
