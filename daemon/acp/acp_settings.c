@@ -7,6 +7,7 @@
 #include "acp/acp_internal.h"
 #include "base/limits.h"
 #include "json/jstr.h"
+#include "session/parts/network/session_network.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,8 +166,11 @@ static const struct jfield network_fields[] = {
 static int check_and_set_network(const struct acp_conn *c, struct session *s, struct slice network,
 				 struct err *e)
 {
-	int r = check_ceiling(c, s, &(struct setup_params){ .network = network }, e);
+	struct setup_params p = { 0 };
+	int r;
 
+	setup_give(&p, &network_parameter, (struct jval){ J_OBJECT, network });
+	r = check_ceiling(c, s, &p, e);
 	if (r == 0)
 		r = session_set_network(s, network, e);
 	if (r < 0)

@@ -12,20 +12,12 @@ struct session_args {
 	struct jval system_prompt;
 	struct slice meta;
 	/* from _meta.acpd */
-	struct setup_params
-		setup; /* what needs no check beside its type, and what was found by the checks */
-	char *harness, *when_detached, *incarnation;
-	struct slice budgets, limits, approvals, draft_after;
-	struct jval meta_prompt, level, inner, draft, observe;
+	struct setup_params setup;
+	char *harness, *incarnation;
+	struct jval observe;
 	struct request_args provision;
 	int64_t from_seq;
-	/* found by session_args_check */
-	char *system_text;
-	struct level_wish level_wish;
-	struct budgets budget_limits;
-	struct approval_terms approval_terms;
-	struct draft_terms draft_terms;
-	struct request request; /* of provision */
+	struct request request; /* of provision, found by session_args_check */
 };
 
 /* What the connection says of whoever opens a session on it. */
@@ -45,19 +37,11 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e);
 void meta_args_free(struct session_args *a);
-/* meta_bounds.c. A level that is absent is not named; empty: there is no network. field: where it stands. */
-int meta_level_check(struct jval v, struct level_wish *ret, struct err *e);
-int meta_network_check(struct slice raw, const char *field, struct err *e);
-/* acp_check.c: a list of checks; empty: there is none. field: where it stands. */
+/* A list of checks; empty: there is none. field: where it stands. */
 int checks_check(struct slice raw, const char *field, struct err *e);
-/* The same for a retry. */
-int retry_check(struct slice raw, const char *field, struct err *e);
-int meta_limits_check(struct slice raw, struct group_limits *ret, struct err *e);
 /* ceiling.c. Whether the token of this connection may give the session p. */
 int check_ceiling(const struct acp_conn *c, const struct session *s, const struct setup_params *p,
 		  struct err *e);
-/* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
-int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */
 void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 			struct session_args *a, struct buf *text);

@@ -95,10 +95,10 @@ static void put_conn_provider(const struct conn_provider *p, const struct harnes
 void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 			struct session_args *a, struct buf *text)
 {
-	if (!c->provider || a->setup.provider.n)
+	if (!c->provider || setup_given(&a->setup, &provider_parameter))
 		return;
 	put_conn_provider(c->provider, def, text);
-	a->setup.provider = buf_slice(text);
+	setup_give(&a->setup, &provider_parameter, (struct jval){ J_OBJECT, buf_slice(text) });
 	a->setup.provider_follows = true; /* it is the connection's */
 }
 

@@ -63,7 +63,11 @@ const OF_FIELD = {
   RAW: () => ({}),
 };
 
-function member(where, f, said) {
+// In the place of a text: what the row of a parameter says of it (session/core/session_parameter.h).
+export const ROW = true;
+
+function member(where, f, from) {
+  const said = from === ROW ? f.says : from;
   const own = OF_FIELD[f.type](f);
   const more = typeof said === 'string' ? { description: said } : said;
   const open = ['OBJ', 'ARR', 'RAW'].includes(f.type) && typeof said === 'string' && f.name !== '_meta';
@@ -73,19 +77,23 @@ function member(where, f, said) {
   return more.$ref || more.oneOf || more.anyOf ? more : { ...own, ...more };
 }
 
+const place = (says, f) => (f.name in says ? Object.keys(says).indexOf(f.name) : 1e6);
+
 // The object that a table decodes. says: {FIELD: text | schema that is put over what the table says}. Unknown members are refused by the
-// daemon, so it is closed. more: {description, …}
+// daemon, so it is closed. more: {description, …}; inOrder: the members as in says, not as in the table
 export function fields(table, says = {}, more = {}) {
-  const rows = tables.get(table) ?? assert.fail(`there is no table ${table}`);
+  const rows = [...tables.get(table) ?? assert.fail(`there is no table ${table}`)];
   const required = rows.filter((f) => f.required && !more.optional?.includes(f.name)).map((f) => f.name);
-  const { optional: _, ...rest } = more;
+  const { optional: _, inOrder, ...rest } = more;
 
   used.add(table);
   for (const name of Object.keys(says))
     assert.ok(rows.some((f) => f.name === name), `${table} has no field ${name}`);
+  if (inOrder) // a new one last
+    rows.sort((a, b) => place(says, a) - place(says, b));
   return {
     type: 'object', ...(required.length && { required }),
-    properties: Object.fromEntries(rows.map((f) => [f.name, member(table, f, f.name === '_meta' ? says._meta ?? { description: 'extensions of others' } : says[f.name])])),
+    properties: Object.fromEntries(rows.map((f) => [f.name, member(table, f, f.name === '_meta' ? says._meta ?? { description: 'extensions of others' } : says[f.name] ?? f.says)])),
     additionalProperties: false, ...rest,
   };
 }

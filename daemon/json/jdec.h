@@ -50,7 +50,7 @@ struct jfield {
 #define JF_END { NULL, JF_T_RAW, 0, 0, 0, 0 }
 /* clang-format on */
 
-#define JDEC_FIELDS_MAX 32
+#define JDEC_FIELDS_MAX 48
 
 /* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW (anything) and TEXT (a
  * string that is left as it stands). prefix (may be NULL) is put before field names in errors, e.g.

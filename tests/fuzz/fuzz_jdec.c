@@ -34,8 +34,12 @@ static void check_args(const struct session_args *a, enum session_call call)
 		   (is_text(a->session_id) && strlen(a->session_id) <= RPC_ID_MAX));
 	FUZZ_CHECK(call == CALL_RESUME || call == CALL_FORK || a->mcp_servers.type != J_NONE);
 	FUZZ_CHECK(!a->meta.n || is_json(a->meta, J_OBJECT));
-	FUZZ_CHECK(!a->setup.env.n || is_json(a->setup.env, J_OBJECT));
-	FUZZ_CHECK(!a->setup.provider.n || is_json(a->setup.provider, J_OBJECT));
+	for (size_t i = 0; i < a->setup.ngiven; i++) {
+		const struct parameter_given *g = &a->setup.given[i];
+
+		FUZZ_CHECK(g->of->type == JF_T_STR || g->v.type <= J_NULL ||
+			   is_json(g->v.raw, g->v.type));
+	}
 	FUZZ_CHECK(a->from_seq >= 0);
 }
 
@@ -49,6 +53,8 @@ static void check_plan(struct slice provider)
 	struct err e = { 0 };
 	const char *config;
 
+	if (!provider.n)
+		return;
 	if (harness_provider_parse(provider, &p, &e) < 0) {
 		check_refusal(&e);
 		return;
@@ -78,7 +84,8 @@ static void check_setup(const struct setup_params *p)
 	FUZZ_CHECK(is_json(buf_slice(&b), J_OBJECT));
 	setup_load(&again, buf_slice(&b));
 	FUZZ_CHECK(again.approval == s.approval && again.needs_provider == (s.provider != NULL));
-	FUZZ_CHECK((!again.env || p->env_keep.n) && !again.secrets && !again.provider);
+	FUZZ_CHECK((!again.env || setup_given(p, &env_keep_parameter)) && !again.secrets &&
+		   !again.provider);
 	setup_done(&s);
 	setup_done(&again);
 }
@@ -115,15 +122,13 @@ static void check_call(struct slice text, enum session_call call)
 
 	if (session_args_decode(text, call, &a, &e) < 0) {
 		check_refusal(&e);
-		FUZZ_CHECK(!a.cwd && !a.session_id && !a.harness && !a.incarnation &&
-			   !a.when_detached);
+		FUZZ_CHECK(!a.cwd && !a.session_id && !a.harness && !a.incarnation);
 		return;
 	}
 	check_args(&a, call);
 	check_session(&a, &none);
 	check_session(&a, &all);
-	if (a.setup.provider.n)
-		check_plan(a.setup.provider);
+	check_plan(setup_given_text(&a.setup, &provider_parameter));
 	session_args_free(&a);
 }
 

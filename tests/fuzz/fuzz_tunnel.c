@@ -50,17 +50,16 @@ static void remove_state(void)
 
 static void make_session(struct session_store *store, const struct harness_def *def)
 {
-	struct setup_params p = {
-		.provider = SLICE(
-			"{\"api\":\"openai-chat\",\"model\":\"m\",\"headers\":{\"x-a\":\"b\"}}"),
-		.approval = APPROVAL_UNCHANGED
-	};
+	static const char provider[] =
+		"{\"api\":\"openai-chat\",\"model\":\"m\",\"headers\":{\"x-a\":\"b\"}}";
+	struct setup_params p = { 0 };
 	struct err e = { 0 };
 
 	session = session_blank(store, "fuzz");
 	session->def = def;
 	session->when_detached = DETACHED_HOLD;
 	list_add_tail(&store->sessions, &session->link);
+	setup_give(&p, &provider_parameter, (struct jval){ J_OBJECT, slice_of(provider) });
 	setup_apply(&session->setup, &p);
 	FUZZ_CHECK(session_model_open(session, &e) == 0);
 }

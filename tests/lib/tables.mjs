@@ -77,6 +77,33 @@ function field(row, own) {
   return { name: JSON.parse(name), type, required: /JF_REQUIRED/.test(flags), filled: /JF_FILLED/.test(flags), min, max };
 }
 
+// --- parameters of a session ---------------------------------------------------------------------------------------------------
+
+// The rows of session/core/session_parameter.h: [{file, name, says, type, filled, min, max, calls: ['NEW' | 'LOAD' | 'FORK'], checked}].
+export function parameterRows() {
+  const labels = [...read('daemon/session/core/harness/session_labels.h').matchAll(/^\s*X\(\w+, ("\w+"),[^)]*("[^"]*")\)/gm)];
+  const rows = [];
+
+  for (const file of FILES.filter((f) => f.startsWith('daemon/session/') && f.endsWith('.c'))) {
+    const text = read(file).replace(/^#define LABEL_ROW.*?\n(\s+\[LABEL_##id\].*?\},)$/ms, (_, row) => labels.map(([, name, says]) =>
+      `const struct session_parameter label = {\n${row.replaceAll('\\\n', '').replace('(name, STR, sentence)', `(${name}, STR, ${says})`)}\n};`).join('\n'));
+    const own = defines(text);
+
+    for (const [, type, name, says, rest] of text.matchAll(/^(?:static )?const struct session_parameter \w+ = \{$.*?PARAMETER\(("\w+"), (\w+),\s*("[^"]*")\),?(.*?)^\};$/gms)
+      .map(([all, n, t, s, r]) => [all, t, n, s, r])) {
+      const member = (what) => new RegExp(`\\.${what} = ([^,}]*)`).exec(rest)?.[1].trim();
+
+      rows.push({ file, name: JSON.parse(name), says: JSON.parse(says), type, required: false, filled: /JF_FILLED/.test(member('flags')),
+        ...(type === 'STR' && { min: 0, max: constant(member('max'), own) }), checked: Number(member('checked') ?? 1e6),
+        calls: (member('calls') ?? 'NEW | LOAD | FORK').split('|').map((c) => c.trim().replace('PARAMETER_', '')) });
+    }
+  }
+  return rows.sort((x, y) => x.checked - y.checked);
+}
+
+// The fields of _meta.acpd of each call begin with the parameters that it accepts (daemon/acp/meta.c).
+const OPENING = { 'daemon/acp/meta.c:new_fields': 'NEW', 'daemon/acp/meta.c:load_fields': 'LOAD', 'daemon/acp/meta.c:fork_fields': 'FORK' };
+
 // Every table by which an object is decoded (json/jdec.h): Map of "file:table" → [{name, type: 'STR' …, required, filled, min, max}].
 export function fieldTables() {
   const tables = new Map();
@@ -91,6 +118,8 @@ export function fieldTables() {
       tables.set(`${file}:${name}`, rows.slice(0, -1).map((row) => field(row, defines(text))));
     }
   }
+  for (const [table, call] of Object.entries(OPENING))
+    tables.set(table, [...parameterRows().filter((row) => row.calls.includes(call)), ...tables.get(table)]);
   return tables;
 }
 

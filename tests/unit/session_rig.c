@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "session/parts/budget/turn_budget.h"
 #include "session/parts/approval/approvals.h"
 #include "session/parts/approval/approval_internal.h"
 
@@ -137,12 +138,15 @@ void rig_cancel(struct rig *r)
 
 bool rig_load(struct rig *r, const char *system_prompt)
 {
-	struct session_params p = { .cwd = "/",
-				    .setup = { .system_prompt = system_prompt,
-					       .approval = APPROVAL_UNCHANGED },
-				    .client = CLIENT_ALL };
-	int refused = session_open(r->s, &p, on_waited, &r->opens[r->nopens], &r->err);
+	struct session_params p = { .cwd = "/", .client = CLIENT_ALL };
+	JW_BUF(w, text);
+	int refused;
 
+	jw_str(&w, NULL, system_prompt);
+	if (system_prompt)
+		setup_give(&p.setup, &system_prompt_parameter,
+			   (struct jval){ J_STRING, buf_slice(&text) });
+	refused = session_open(r->s, &p, on_waited, &r->opens[r->nopens], &r->err);
 	r->nopens += refused == 0;
 	loop_run_deferred(r->loop);
 	rig_check(r);
@@ -337,14 +341,20 @@ static void make_store(struct rig *r)
 void rig_new(struct rig *r, enum when_detached detached, const struct request *request,
 	     const struct budgets *budgets)
 {
+	static const char *const words[] = { "continue", "hold", "cancel" };
 	static char id[] = "fake", command[] = "/bin/sh";
-	struct session_params p = { .cwd = "/",
-				    .harness = &r->def,
-				    .setup = { .budgets = budgets, .approval = APPROVAL_UNCHANGED },
-				    .when_detached = detached,
-				    .client = CLIENT_ALL,
-				    .request = request };
+	JW_BUF(w, limits);
+	struct session_params p = {
+		.cwd = "/", .harness = &r->def, .client = CLIENT_ALL, .request = request
+	};
 
+	setup_give(&p.setup, &when_detached_parameter,
+		   (struct jval){ J_STRING, slice_of(words[detached]) });
+	if (budgets) {
+		budgets_put(budgets, &w, NULL);
+		setup_give(&p.setup, &budgets_parameter,
+			   (struct jval){ J_OBJECT, buf_slice(&limits) });
+	}
 	memset(r, 0, sizeof(*r));
 	rig = r;
 	log_set_level(LOG_ERROR);

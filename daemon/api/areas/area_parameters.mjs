@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session is given: _meta.acpd of session/new, load, resume and fork.
-import { anyOf, array, boolean, byKind, fields, foreign, integer, map, object, ref, string, word } from '../notation.mjs';
+import { ROW, anyOf, array, boolean, byKind, fields, foreign, integer, map, object, ref, string, word } from '../notation.mjs';
 
 const strings = (says) => ({ items: string(), description: says });
 const policyWord = word(['allow', 'ask', 'deny']);
@@ -11,12 +11,12 @@ const COMMON = {
   env: { ...map(string(), 'variables that are added to the environment') },
   secrets: { ...map(string(), 'variables that are hidden everywhere and never written down') },
   envKeep: strings('names of env that are kept with the session'),
-  provider: ref('Provider'), model: 'the exact id of a model', mode: 'a mode of the harness to begin in',
+  provider: ref('Provider'), model: ROW, mode: ROW,
   systemPrompt: anyOf([string(), foreign('as ACP has it: {mode, content}')], 'text to append, or as ACP has it'),
   policy: ref('SessionPolicy'), mcp: ref('McpRequest'), level: anyOf([word(['guarded', 'strict', 'open']), ref('LevelRequest')], 'how far the session is confined'),
   network: ref('Network'), limits: ref('ProcessLimits'), innerSandbox: boolean('use the sandbox of the harness, too'), draftAfter: ref('DraftAfter'),
   draft: boolean('nothing is changed until it is applied'), budgets: ref('Budgets'), checks: { items: ref('Check'), description: 'what has to hold after a turn' }, approvals: ref('ApprovalTerms'),
-  retry: ref('Retry'), billingRef: 'a word that goes into usage records', configVersion: 'another one',
+  retry: ref('Retry'), billingRef: ROW, configVersion: ROW,
 };
 const FURNISH = {
   workspace: ref('Workspace'), skills: { items: ref('Skill'), description: 'skills that the harness gets' },
@@ -35,9 +35,9 @@ export const SETTINGS = ['session/new', 'session/load', 'session/resume', 'sessi
 export default {
   page: 'parameters',
   types: {
-    NewSession: fields('daemon/acp/meta.c:new_fields', { ...COMMON, ...FURNISH, harness: 'the id of the harness', whenDetached: DETACHED }, { description: 'what a new session is given' }),
-    LoadSession: fields('daemon/acp/meta.c:load_fields', { ...COMMON, ...FURNISH, incarnation: 'the run of the daemon of fromSeq', fromSeq: 'only events from this number on', observe: { type: 'boolean', description: 'only to look: beside the driver, and without changing anything' } }, { description: 'what changes of a session that is loaded or resumed' }),
-    ForkSession: fields('daemon/acp/meta.c:fork_fields', { ...COMMON, whenDetached: DETACHED }, { description: 'what is another in the fork' }),
+    NewSession: fields('daemon/acp/meta.c:new_fields', { ...COMMON, ...FURNISH, harness: 'the id of the harness', whenDetached: DETACHED }, { description: 'what a new session is given', inOrder: true }),
+    LoadSession: fields('daemon/acp/meta.c:load_fields', { ...COMMON, ...FURNISH, incarnation: 'the run of the daemon of fromSeq', fromSeq: 'only events from this number on', observe: { type: 'boolean', description: 'only to look: beside the driver, and without changing anything' } }, { description: 'what changes of a session that is loaded or resumed', inOrder: true }),
+    ForkSession: fields('daemon/acp/meta.c:fork_fields', { ...COMMON, whenDetached: DETACHED }, { description: 'what is another in the fork', inOrder: true }),
     PromptSettings: fields('daemon/acp/prompt.c:acpd_fields', {
       key: 'makes the prompt idempotent', whenBusy: { description: 'while another turn runs', enum: ['queue', 'reject'] }, budgets: ref('Budget'), checks: COMMON.checks, retry: ref('Retry'),
     }, { description: '_meta.acpd of a prompt' }),
@@ -51,8 +51,8 @@ export default {
     ProviderAuth: fields('harnesses/provider_upstream.c:auth_fields', { header: 'the header of the key', prefix: 'what stands before the key' }),
     Fallback: fields('harnesses/provider_upstream.c:fallback_fields', { baseUrl: 'the address', key: 'its key', auth: ref('ProviderAuth'), headers: { ...map(string(), 'its headers') } }),
     ProviderLimits: fields('harnesses/provider.c:limit_fields', { concurrency: 'calls at a time', callsPerMinute: 'calls in any 60 seconds' }),
-    LevelRequest: fields('daemon/acp/meta_bounds.c:level_fields', { name: { enum: ['guarded', 'strict', 'open'] }, atLeast: 'refuse the session rather than give less', log: 'tell refused calls' }),
-    ProcessLimits: fields('daemon/acp/meta_bounds.c:limit_fields', { memoryBytes: 'memory of all processes', pids: 'processes and threads', cpuWeight: 'share of the processors' }),
+    LevelRequest: fields('daemon/session/parts/confinement/session_level.c:level_fields', { name: { enum: ['guarded', 'strict', 'open'] }, atLeast: 'refuse the session rather than give less', log: 'tell refused calls' }),
+    ProcessLimits: fields('daemon/session/parts/confinement/session_limits.c:limit_fields', { memoryBytes: 'memory of all processes', pids: 'processes and threads', cpuWeight: 'share of the processors' }),
     Network: fields('daemon/egress/wire/egress_rules.c:rules_fields', {
       mode: { enum: ['on', 'off', 'allowlist'], description: 'what may be called' }, allow: { items: ref('NetworkEntry'), description: 'with allowlist: what may be called' }, ask: 'ask the driver for other hosts',
     }, { description: 'what a session may call' }),
@@ -61,7 +61,7 @@ export default {
     Budget: object(amounts, 'limits of a turn, a session or a prompt', closed),
     Budgets: object({ 'turn?': ref('Budget'), 'session?': ref('Budget') }, 'limits for each turn, and for the session', closed),
     ApprovalTerms: fields('daemon/session/parts/approval/approval_terms.c:terms_fields', { timeoutMs: 'so long a question waits', default: { enum: ['reject', 'allow', 'cancel'] } }),
-    Retry: fields('daemon/acp/meta_bounds.c:retry_fields', { max: 'further attempts after checks that failed' }),
+    Retry: fields('daemon/session/parts/check/turn_proof.c:retry_fields', { max: 'further attempts after checks that failed' }),
     Check: byKind('kind', { command: 'CommandCheck', tests: 'TestsCheck', paths: 'PathsCheck', diffSize: 'SizeCheck' }, 'what has to hold'),
     CommandCheck: fields('daemon/session/parts/check/check_list.c:command_fields', { ...CHECK, kind: kind('command'), argv: strings('a program and its arguments'), command: 'text for a shell', expectExit: 'the exit code of success' }),
     TestsCheck: fields('daemon/session/parts/check/check_list.c:tests_fields', {

@@ -24,16 +24,6 @@ void group_limits_inherit(struct group_limits *to, const struct group_limits *fr
 	to->cpu_weight = (unsigned)first_or_second(to->cpu_weight, from->cpu_weight);
 }
 
-bool group_limits_replace(struct group_limits *have, const struct group_limits *want)
-{
-	struct group_limits before = *have;
-
-	*have = *want;
-	group_limits_inherit(have, &before);
-	return have->memory != before.memory || have->pids != before.pids ||
-	       have->cpu_weight != before.cpu_weight;
-}
-
 static void put_said(struct jw *w, const char *key, uint64_t n)
 {
 	if (n)

@@ -20,8 +20,6 @@ struct group_limits {
 #define CPU_WEIGHT_MAX 10000
 #define CPU_SHARES_MAX 262144 /* of v1, the kernel's own */
 
-/* Takes over what want says. True if that changes anything. */
-bool group_limits_replace(struct group_limits *have, const struct group_limits *want);
 /* What to does not say is as in from. */
 void group_limits_inherit(struct group_limits *to, const struct group_limits *from);
 /* An object with memoryBytes, pids, cpuWeight, those that are said; nothing if none is. */

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "egress/wire/egress_rules.h"
 #include "base/err.h"
 #include "base/format/retention.h"
 #include "base/slice.h"
@@ -27,7 +28,9 @@
 #include "session/core/log/event_table.h"
 #include "session/core/removal.h"
 #include "usage/ledger/ledger.h"
+#include "proc/cgroup/group_limits.h"
 #include "session/core/harness/setup.h"
+#include "usage/budget.h"
 #include "workspace/request.h"
 #include "workspace/workspaces.h"
 
@@ -219,18 +222,12 @@ void store_each(struct session_store *st, uint64_t after,
 
 /* --- opening and closing -------------------------------------------------------------------------- */
 
-enum when_detached { DETACHED_CONTINUE, DETACHED_HOLD, DETACHED_CANCEL };
-
-enum draft_wish { DRAFT_WISH_NONE, DRAFT_WISH_ON, DRAFT_WISH_OFF };
-
 struct session_params {
 	const char *cwd;
 	const struct harness_def *harness;
 	struct setup_params setup;
-	enum when_detached when_detached;
-	unsigned client;     /* client_cap bits of the opener */
-	unsigned model_apis; /* bit per enum model_api: calls that the opener makes */
-	enum draft_wish draft;
+	unsigned client;	       /* client_cap bits of the opener */
+	unsigned model_apis;	       /* bit per enum model_api: calls that the opener makes */
 	const struct request *request; /* what to put into workspace and home first; NULL: nothing */
 	struct slice meta;	       /* raw params._meta, or empty: its trace context */
 };

@@ -93,3 +93,11 @@ unsigned session_parts_rules_need(const struct session *s)
 		need |= (*p)->rules_need(s);
 	return need;
 }
+
+int setup_check(const struct session_store *st, const struct harness_def *def,
+		const struct setup *have, const struct setup_params *p, struct err *e)
+{
+	const struct setup_request r = { st, def, have, p };
+
+	return PARTS_FIRST(check_setup, &r, e);
+}

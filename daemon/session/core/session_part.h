@@ -35,12 +35,12 @@ struct err;
 struct jw;
 struct span_note;
 struct session;
-struct session_ceiling;
 struct session_store;
 struct setup;
 struct setup_params;
 struct harness_def;
 struct session_params;
+struct session_parameter;
 struct store_work;
 struct watcher;
 struct harness_ask;
@@ -55,6 +55,8 @@ struct store_totals;
 struct session_part {
 	const char *name;
 	size_t size; /* bytes of its state; 0: it has none */
+	/* The rows of its parameters, with NULL at the end (session_parameter.h). */
+	const struct session_parameter *const *parameters;
 
 	/* Initializes the part of a new session, whose memory is zeroed: its empty lists. */
 	void (*create)(struct session *s);
@@ -78,7 +80,7 @@ struct session_part {
 	int (*check_setup)(const struct setup_request *r, struct err *e);
 	/* Checks the same against the ceiling of a token that is limited to the session. */
 	int (*check_ceiling)(const struct session *s, const struct setup_params *p,
-			     const struct session_ceiling *c, struct err *e);
+			     const struct setup_params *ceiling, struct err *e);
 	/* Check that a closed session can be opened, and that any session can be opened with p. */
 	int (*check_reopen)(const struct session *s, struct err *e);
 	int (*check_open)(const struct session *s, const struct session_params *p, struct err *e);
@@ -278,6 +280,10 @@ struct session_part {
 	/* A job in the background has ended. */
 	void (*store_idle)(struct session_store *st);
 };
+
+/* Whether a session can be given these parameters, before anything changes. have: its setup; NULL: it is new. */
+int setup_check(const struct session_store *st, const struct harness_def *def,
+		const struct setup *have, const struct setup_params *p, struct err *e);
 
 /* The table: session/parts/session_parts.c. */
 extern const struct session_part *const session_parts[];

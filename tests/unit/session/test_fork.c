@@ -18,9 +18,7 @@ static void on_waited(void *ctx, struct session *s _unused_, const struct err *e
 
 static int setup(void **state _unused_)
 {
-	struct session_params p = { .cwd = "/",
-				    .harness = &r.def,
-				    .setup = { .approval = APPROVAL_UNCHANGED } };
+	struct session_params p = { .cwd = "/", .harness = &r.def };
 
 	opened = closed = (struct rig_waiter){ 0 };
 	rig_open_ready(&r);

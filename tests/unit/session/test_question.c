@@ -3,12 +3,18 @@
 
 #include "base/limits.h"
 #include "session/parts/approval/approval_internal.h"
+#include "session/parts/approval/approval_terms.h"
 
 #define YES "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"yes\"}}"
 #define NO "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"no\"}}"
 #define CANCELLED "{\"outcome\":{\"outcome\":\"cancelled\"}}"
 
 static struct rig r;
+
+static void give_terms(const char *terms)
+{
+	setup_change(&r.s->setup, &approvals_parameter, (struct jval){ J_OBJECT, slice_of(terms) });
+}
 
 static void begin(enum when_detached detached)
 {
@@ -197,7 +203,7 @@ static void in_time(void **state _unused_)
 	uint64_t due;
 
 	begin(DETACHED_HOLD);
-	r.s->setup.approvals = (struct approval_terms){ 9000, ANSWER_ALLOW };
+	give_terms("{\"timeoutMs\":9000,\"default\":\"allow\"}");
 	rig_say(&r, "ask");
 	due = list_first(&approval_of(r.s)->open, struct session_question, link)->timer.due;
 	assert_int_not_equal(due, 0);
@@ -215,7 +221,7 @@ static void in_time(void **state _unused_)
 static void in_time_cancelled(void **state _unused_)
 {
 	begin(DETACHED_CONTINUE);
-	r.s->setup.approvals = (struct approval_terms){ 9000, ANSWER_CANCEL };
+	give_terms("{\"timeoutMs\":9000,\"default\":\"cancel\"}");
 	rig_say(&r, "ask");
 	assert_true(rig_fire(&r));
 	assert_string_equal(r.answer, CANCELLED);

@@ -29,8 +29,10 @@ static const struct {
 
 static unsigned apply(struct setup *s, const char *provider)
 {
-	struct setup_params p = { .provider = slice_of(provider), .approval = APPROVAL_UNCHANGED };
+	struct setup_params p = { 0 };
 
+	if (provider)
+		setup_give(&p, &provider_parameter, (struct jval){ J_OBJECT, slice_of(provider) });
 	return setup_apply(s, &p);
 }
 

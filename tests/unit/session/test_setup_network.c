@@ -1,6 +1,6 @@
 
 /* The network of a setup: given, written down, read again, inherited. */
-#include "session/core/harness/setup.h"
+#include "session/parts/network/session_network.h"
 #include "unit.h"
 
 #define ON "{\"mode\":\"on\"}"
@@ -14,8 +14,8 @@ static void text_of(const struct setup *s, struct buf *b)
 {
 	struct jw w = JW(b);
 
-	if (s->network)
-		egress_rules_put(s->network, &w, NULL);
+	if (network_rules_of(s))
+		egress_rules_put(network_rules_of(s), &w, NULL);
 	buf_putc(b, '\0');
 }
 
@@ -55,7 +55,8 @@ static void rules_are_read_from_the_journal(void **state _unused_)
 
 static void give(struct setup *s, const char *network)
 {
-	setup_change_network(s, slice_of(network));
+	if (*network)
+		setup_change(s, &network_parameter, (struct jval){ J_OBJECT, slice_of(network) });
 }
 
 static void they_are_written_as_they_are_read(void **state _unused_)
@@ -92,13 +93,15 @@ static const struct {
 static void a_wall_restarts_the_harness(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct setup_params p = { 0 };
 		struct setup s = { 0 };
 		unsigned bits;
 
 		give(&s, changes[i].have);
-		bits = setup_apply(&s,
-				   &(struct setup_params){ .approval = APPROVAL_UNCHANGED,
-							   .network = slice_of(changes[i].given) });
+		if (*changes[i].given)
+			setup_give(&p, &network_parameter,
+				   (struct jval){ J_OBJECT, slice_of(changes[i].given) });
+		bits = setup_apply(&s, &p);
 		if (!reads(&s, changes[i].want) || !!(bits & SETUP_RESTART) != changes[i].restart ||
 		    !!(bits & SETUP_CHANGED) != changes[i].written)
 			fail_row(i, "change");

@@ -8,7 +8,11 @@
  */
 #include "session/core/harness/session_env.h"
 
+#include "base/limits.h"
 #include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
 
 static struct slice between_quotes(struct jval v)
 {
@@ -17,13 +21,7 @@ static struct slice between_quotes(struct jval v)
 
 static bool has_variable(struct slice object, struct slice name)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!object.n || !jiter_init(&it, (struct jval){ J_OBJECT, object }))
-		return false;
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, object)
 		if (slice_eq(key, name))
 			return true;
 	return false;
@@ -31,20 +29,10 @@ static bool has_variable(struct slice object, struct slice name)
 
 static bool has_name(struct slice array, struct slice name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!array.n || !jiter_init(&it, (struct jval){ J_ARRAY, array }))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, array)
 		if (slice_eq(between_quotes(v), name))
 			return true;
 	return false;
-}
-
-static void put_name(struct jw *w, struct slice name)
-{
-	jw_slice(w, NULL, name);
 }
 
 bool session_env_name(struct slice key)
@@ -62,21 +50,16 @@ bool session_env_name(struct slice key)
 	return true;
 }
 
-/* --- checks ------------------------------------------------------------------------------------------ */
+/* --- checks of a session ------------------------------------------------------------------------------- */
 
 static int check_keep(const struct setup *s, const struct setup_params *p, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!p->env_keep.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, p->env_keep });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, setup_given_text(p, &env_keep_parameter)) {
 		struct slice name = between_quotes(v);
 
 		/* The variable may be given by this call, or by an earlier one. */
-		if (!has_variable(p->env, name) && !has_variable(slice_of(s->env), name))
+		if (!has_variable(setup_given_text(p, &env_parameter), name) &&
+		    !has_variable(slice_of(s->env), name))
 			return err_field(e, "_meta.acpd.envKeep", "FIELD_INVALID",
 					 "env has no variable %.*s", (int)MIN(name.n, 64u), name.p);
 	}
@@ -85,20 +68,19 @@ static int check_keep(const struct setup *s, const struct setup_params *p, struc
 
 bool session_env_put_missing(const struct setup *s, const struct setup_params *p, struct jw *w)
 {
+	struct slice env = setup_given_text(p, &env_parameter);
+	struct slice secrets = setup_given_text(p, &secrets_parameter);
 	bool any = false;
-	struct jiter it;
-	struct jval v;
 
 	jw_arr(w, "names");
-	if (s->env_needed && jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->env_needed) }))
-		while (jiter_next(&it, NULL, &v)) {
-			struct slice name = between_quotes(v);
+	jarr_each(v, slice_of(s->env_needed)) {
+		struct slice name = between_quotes(v);
 
-			if (has_variable(p->env, name) || has_variable(p->secrets, name))
-				continue;
-			put_name(w, name);
-			any = true;
-		}
+		if (has_variable(env, name) || has_variable(secrets, name))
+			continue;
+		jw_slice(w, NULL, name);
+		any = true;
+	}
 	jw_end_arr(w);
 	return any;
 }
@@ -129,13 +111,7 @@ static bool replace(char **slot, struct slice s)
 /* Members of from whose names are in names, but for those of except. */
 static void put_some(struct jw *w, struct slice from, struct slice names, struct slice except)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!from.n || !jiter_init(&it, (struct jval){ J_OBJECT, from }))
-		return;
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, from)
 		if (has_name(names, key) && !has_variable(except, key))
 			jw_member_raw(w, key, v.raw);
 }
@@ -154,38 +130,38 @@ static bool apply_env(struct setup *s, struct slice given)
 	return replace(&s->env, buf_slice(&b));
 }
 
-bool session_env_apply(struct setup *s, const struct setup_params *p, bool *noted)
+/* All three at once: which variables of the earlier env stay depends on the new envKeep. */
+static unsigned apply_variables(struct setup *s, const struct setup_params *p)
 {
-	bool changed = false;
+	struct slice env = setup_given_text(p, &env_parameter);
+	struct slice secrets = setup_given_text(p, &secrets_parameter);
+	struct slice keep = setup_given_text(p, &env_keep_parameter);
+	bool noted = keep.n && replace(&s->env_keep, keep);
+	bool changed = env.n && apply_env(s, env);
 
-	if (p->env_keep.n)
-		*noted |= replace(&s->env_keep, p->env_keep);
-	if (p->env.n)
-		changed |= apply_env(s, p->env);
-	if (p->secrets.n)
-		changed |= replace(&s->secrets, p->secrets);
+	if (secrets.n)
+		changed |= replace(&s->secrets, secrets);
 	/* session_env_check has made sure that all missing variables are given. */
-	if (p->env.n || p->secrets.n)
-		*noted |= replace(&s->env_needed, SLICE_NONE);
-	return changed;
+	if (env.n || secrets.n)
+		noted |= replace(&s->env_needed, SLICE_NONE);
+	return (changed ? SETUP_ENV : 0) | (changed || noted ? SETUP_CHANGED : 0);
+}
+
+static unsigned apply_with_env(struct setup *s _unused_, const struct setup_params *p _unused_)
+{
+	return 0;
 }
 
 /* --- the journal ------------------------------------------------------------------------------------- */
 
 static void put_others(struct jw *w, struct slice from, struct slice keep)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!from.n || !jiter_init(&it, (struct jval){ J_OBJECT, from }))
-		return;
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, from)
 		if (!has_name(keep, key))
-			put_name(w, key);
+			jw_slice(w, NULL, key);
 }
 
-void session_env_put(const struct setup *s, struct jw *w)
+static void put_variables_kept(const struct setup *s, struct jw *w)
 {
 	struct slice keep = slice_of(s->env_keep);
 
@@ -215,7 +191,7 @@ static void load_raw(struct slice record, const char *key, enum jtype type, char
 	replace(slot, v.type == type ? v.raw : SLICE_NONE);
 }
 
-void session_env_load(struct setup *s, struct slice record)
+static void load_variables(struct setup *s, struct slice record)
 {
 	load_raw(record, "env", J_OBJECT, &s->env);
 	load_raw(record, "envKeep", J_ARRAY, &s->env_keep);
@@ -224,3 +200,108 @@ void session_env_load(struct setup *s, struct slice record)
 	if (s->env_needed && strcmp(s->env_needed, "[]") == 0)
 		replace(&s->env_needed, SLICE_NONE);
 }
+
+/* --- the parameters -------------------------------------------------------------------------------------- */
+
+static int check_value(struct jval v, size_t name, const char *path, struct err *e)
+{
+	_cleanup_(freep) char *value = NULL;
+	/* NAME=VALUE is one string for execve(2), which limits its length. */
+	size_t max = ARG_BYTES_MAX - name - 1;
+	int r = jstr_decode(v, max, &value);
+
+	if (r == -ENAMETOOLONG)
+		return err_field(e, path, "FIELD_TOO_LONG",
+				 "%s: a variable has at most %zu bytes on this system; "
+				 "pass a file instead",
+				 path, max);
+	return r < 0 ? err_field(e, path, "FIELD_INVALID",
+				 "the value must be a string without NUL") :
+		       0;
+}
+
+static int check_variables(struct jval env, const struct parameter_check *c, struct err *e)
+{
+	char path[96];
+	size_t n = 0;
+
+	jobj_each(key, v, env) {
+		int r;
+
+		snprintf(path, sizeof(path), "%s.%.*s", c->field, (int)MIN(key.n, 64u), key.p);
+		if (n++ >= EXTRA_ENV_MAX)
+			return err_field(e, path, "TOO_MANY", "more than %d variables",
+					 EXTRA_ENV_MAX);
+		/* The name is raw text: one with an escape is not valid. */
+		if (!session_env_name(key))
+			return err_field(e, path, "ENV_NAME_INVALID",
+					 "not a variable name, or one that belongs to the daemon");
+		r = check_value(v, key.n, path, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A name in both would leave open which value holds. */
+static int check_secrets(struct jval secrets, const struct parameter_check *c, struct err *e)
+{
+	struct slice env = setup_given_text(c->params, &env_parameter);
+	char path[96];
+
+	if (check_variables(secrets, c, e) < 0)
+		return -EINVAL;
+	jobj_each(key, v, secrets) {
+		snprintf(path, sizeof(path), "%s.%.*s", c->field, (int)MIN(key.n, 64u), key.p);
+		/* As raw text: valid names have no escapes. */
+		if (has_variable(env, key))
+			return err_field(e, path, "FIELD_INVALID", "the variable is in env, too");
+	}
+	return 0;
+}
+
+static int check_env_keep(struct jval names, const struct parameter_check *c, struct err *e)
+{
+	char path[48];
+
+	jarr_each_at(n, v, names) {
+		snprintf(path, sizeof(path), "%s[%zu]", c->field, n);
+		if (n >= EXTRA_ENV_MAX)
+			return err_field(e, path, "TOO_MANY", "more than %d names", EXTRA_ENV_MAX);
+		if (v.type != J_STRING)
+			return err_field(e, path, "FIELD_INVALID",
+					 "must be the name of a variable");
+		if (!session_env_name(between_quotes(v)))
+			return err_field(e, path, "ENV_NAME_INVALID", "not a variable name");
+	}
+	return 0;
+}
+
+#define KEPT(member) .kept = offsetof(struct setup, member)
+
+const struct session_parameter env_parameter = {
+	PARAMETER("env", OBJ, "variables that are added to the environment"),
+	.order = { .checked = 10, .stored = 240 },
+	.change = SETUP_ENV,
+	KEPT(env),
+	.check = check_variables,
+	.apply = apply_variables,
+	.put_record = put_variables_kept,
+	.load_record = load_variables,
+};
+
+const struct session_parameter secrets_parameter = {
+	PARAMETER("secrets", OBJ, "variables that are hidden everywhere and never written down"),
+	.order = { .checked = 20 },
+	KEPT(secrets),
+	.check = check_secrets,
+	.apply = apply_with_env,
+};
+
+const struct session_parameter env_keep_parameter = {
+	PARAMETER("envKeep", ARR, "names of env that are kept with the session"),
+	.order = { .checked = 30 },
+	KEPT(env_keep),
+	.check = check_env_keep,
+	.apply = apply_with_env,
+};

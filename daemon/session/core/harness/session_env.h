@@ -20,9 +20,3 @@ bool session_env_name(struct slice key);
 int session_env_check(const struct setup *s, const struct setup_params *p, struct err *e);
 /* Member "names": the variables that an earlier daemon had, and p does not give. True if there are any. */
 bool session_env_put_missing(const struct setup *s, const struct setup_params *p, struct jw *w);
-/* Takes over what p gives; true if the harness has to be started anew for it. noted: set if the journal's record
- * changes. */
-bool session_env_apply(struct setup *s, const struct setup_params *p, bool *noted);
-/* Members of the journal's record: what is kept, and the names of the rest. */
-void session_env_put(const struct setup *s, struct jw *w);
-void session_env_load(struct setup *s, struct slice record);

@@ -18,49 +18,24 @@
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */
 
-static bool same(const char *have, struct slice want)
-{
-	/* "[]" and an absent list mean the same, and must not restart the harness. */
-	bool none = !want.n || slice_is(want, "[]");
-
-	if (!have || strcmp(have, "[]") == 0)
-		return none;
-	return slice_is(want, have);
-}
-
 /* True if it changed. */
 static bool setup_replace(char **slot, struct slice s)
 {
-	if (same(*slot, s))
-		return false;
-	free(*slot);
-	*slot = s.n ? xstrndup(s.p, s.n) : NULL;
-	return true;
-}
+	char *text = s.n ? xstrndup(s.p, s.n) : NULL;
+	bool changed = !setup_same(*slot, text);
 
-static bool replace_given(char **slot, struct slice s)
-{
-	return s.n && setup_replace(slot, s);
-}
-
-static bool replace_budget(struct budget *slot, const struct budget *b)
-{
-	if (slot->has == b->has && !memcmp(slot->limit, b->limit, sizeof(b->limit)))
-		return false;
-	*slot = *b;
-	return true;
+	free(changed ? *slot : text);
+	if (changed)
+		*slot = text;
+	return changed;
 }
 
 /* The list as the harness would see it: which connection serves an "acp" server makes no difference to it. */
 static void put_seen(struct buf *b, struct slice servers)
 {
 	struct jw w = JW(b);
-	struct jiter it;
-	struct jval v;
 
-	if (!servers.n || !jiter_init(&it, (struct jval){ J_ARRAY, servers }))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, servers) {
 		jw_obj(&w, NULL);
 		jw_members(&w, v.raw, jstr_is(jobj_get(v.raw, "type"), "acp") ? "serverId" : NULL);
 		jw_end_obj(&w);
@@ -81,12 +56,7 @@ static bool replace_servers(char **slot, struct slice s)
 
 struct slice setup_server_id(const struct setup *s, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!s->mcp_servers || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->mcp_servers) }))
-		return SLICE_NONE;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(s->mcp_servers))
 		if (jstr_is(jobj_get(v.raw, "type"), "acp") &&
 		    jstr_is(jobj_get(v.raw, "name"), name))
 			return jobj_get(v.raw, "serverId").raw;
@@ -96,16 +66,10 @@ struct slice setup_server_id(const struct setup *s, const char *name)
 /* A provider that lists its models has no others. */
 static bool model_listed(const struct harness_provider *p, const char *model)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!p->models.n)
-		return true;
-	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, p->models)
 		if (jstr_is(v, model))
 			return true;
-	return false;
+	return !p->models.n;
 }
 
 void setup_parse_gateway(struct setup *s)
@@ -126,85 +90,14 @@ static unsigned bit(bool changed, enum setup_change which)
 	return changed ? which | SETUP_CHANGED : 0;
 }
 
-static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
+enum inner_choice setup_inner(const struct setup *s)
 {
-	bool changed = replace_given(&s->system_prompt, slice_of(p->system_prompt));
-
-	/* system_override belongs to the prompt that was given with it. */
-	if (p->system_prompt) {
-		changed |= s->system_override != p->system_override;
-		s->system_override = p->system_override;
-	}
-	return bit(changed, SETUP_PROMPT);
-}
-
-static unsigned apply_approval(struct setup *s, int approval)
-{
-	bool changed = approval != APPROVAL_UNCHANGED &&
-		       s->approval != (enum harness_approval)approval;
-
-	if (changed)
-		s->approval = (enum harness_approval)approval;
-	return bit(changed, SETUP_POLICY);
-}
-
-static enum egress_mode mode_of(const struct egress_rules *r)
-{
-	return r ? egress_rules_mode(r) : EGRESS_ON;
-}
-
-/* It has to know whether it must go through a proxy, not what that lets through; its own sandbox, whether anything is
- * let through. */
-static bool is_told(const struct setup *s, enum egress_mode from, enum egress_mode to)
-{
-	return (from != EGRESS_ON) != (to != EGRESS_ON) ||
-	       (s->inner == INNER_ON && (from == EGRESS_OFF) != (to == EGRESS_OFF));
-}
-
-unsigned setup_change_network(struct setup *s, struct slice network)
-{
-	struct egress_rules *new, *had = s->network;
-	unsigned changed;
-
-	if (!network.n || egress_rules_parse(network, "network", &new, NULL) < 0)
-		return 0; /* it has been checked before */
-	if (had && egress_rules_same(had, new)) {
-		egress_rules_free(new);
-		return 0;
-	}
-	s->network = new;
-	/* SETUP_CHANGED always: the journal has the rules even if the harness need not know them. */
-	changed = bit(is_told(s, mode_of(had), mode_of(new)), SETUP_NETWORK) | SETUP_CHANGED;
-	egress_rules_free(had);
-	return changed;
-}
-
-static unsigned apply_level(struct setup *s, const struct level_wish *w)
-{
-	struct level_wish have = s->level;
-
-	if (!w)
-		return 0;
-	s->level = *w;
-	return bit(!have.named || have.level != w->level || have.at_least != w->at_least ||
-			   have.log != w->log,
-		   SETUP_LEVEL);
-}
-
-static unsigned apply_inner(struct setup *s, enum inner_choice inner)
-{
-	bool changed = inner != INNER_UNSAID && inner != s->inner;
-	/* INNER_OFF and INNER_UNSAID start the harness the same way. */
-	bool other = changed && (inner == INNER_ON || s->inner == INNER_ON);
-
-	if (changed)
-		s->inner = inner;
-	return bit(other, SETUP_INNER) | (changed ? SETUP_CHANGED : 0);
+	return *(const enum inner_choice *)setup_value(s, &inner_sandbox_parameter);
 }
 
 bool harness_nests(const struct harness_def *def, const struct setup *s)
 {
-	return def->caps.inner_sandbox && s->inner == INNER_ON;
+	return def->caps.inner_sandbox && setup_inner(s) == INNER_ON;
 }
 
 /* The new text, the new keys. True if either changed. What is before borrows from the text that was. */
@@ -215,12 +108,12 @@ static bool replace_provider(struct setup *s, struct slice given, char **was)
 	bool changed;
 
 	provider_split(given, &text, &keys);
-	/* The keys are compared apart from the text: provider_split has taken them out of it. */
-	changed = !provider_keys_equal(&keys, &s->keys) || !same(s->provider, buf_slice(&text));
-	provider_keys_copy(&s->keys, &keys);
-	provider_keys_done(&keys);
 	*was = s->provider;
 	s->provider = xstrndup(text.data, text.len);
+	/* The keys are compared apart from the text: provider_split has taken them out of it. */
+	changed = !provider_keys_equal(&keys, &s->keys) || !setup_same(*was, s->provider);
+	provider_keys_copy(&s->keys, &keys);
+	provider_keys_done(&keys);
 	return changed;
 }
 
@@ -246,79 +139,19 @@ unsigned setup_change_provider(struct setup *s, struct slice provider, bool foll
 unsigned setup_apply(struct setup *s, const struct setup_params *p)
 {
 	unsigned changed = bit(replace_servers(&s->mcp_servers, p->mcp_servers), SETUP_SERVERS);
-	bool noted = false;
 
-	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
-	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(setup_replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
-	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
-	changed |= setup_change_provider(s, p->provider, p->provider_follows);
-	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
-	changed |= apply_prompt(s, p);
-	changed |= setup_change_network(s, p->network);
-	changed |= apply_level(s, p->level);
-	changed |= apply_inner(s, p->inner);
-	changed |= apply_approval(s, p->approval);
-	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
-	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
-	noted |= replace_given(&s->checks, p->checks);
-	noted |= replace_given(&s->retry, p->retry);
-	for (size_t i = 0; i < LABEL_MAX; i++)
-		noted |= replace_given(&s->labels[i], slice_of(p->labels[i]));
-	noted |= group_limits_replace(&s->limits, &p->limits);
-	noted |= approval_terms_replace(&s->approvals, p->approvals);
-	noted |= draft_terms_replace(&s->draft_after, p->draft_after);
-	if (p->budgets) {
-		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
-		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
-	}
+	if (p->auth_method && setup_replace(&s->auth_method, slice_of(p->auth_method)))
+		changed |= SETUP_CHANGED;
+	changed |= setup_apply_given(s, p);
 	/* Again, as the model may have changed after the provider. */
 	setup_parse_gateway(s);
-	return changed | (noted ? SETUP_CHANGED : 0);
+	return changed;
 }
 
 void setup_inherit(struct setup *s, const struct setup *from)
 {
-	const struct {
-		char **to;
-		const char *from;
-	} rows[] = {
-		{ &s->env, from->env },		  { &s->secrets, from->secrets },
-		{ &s->env_keep, from->env_keep }, { &s->mcp, from->mcp },
-		{ &s->policy, from->policy },	  { &s->checks, from->checks },
-		{ &s->retry, from->retry },	  { &s->auth_method, from->auth_method },
-		{ &s->model, from->model },	  { &s->mode, from->mode },
-		{ &s->chosen, from->chosen },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (!*rows[i].to)
-			xstrset(rows[i].to, rows[i].from);
-	for (size_t i = 0; i < LABEL_MAX; i++)
-		if (!s->labels[i])
-			xstrset(&s->labels[i], from->labels[i]);
-	if (!s->provider) {
-		xstrset(&s->provider, from->provider);
-		provider_keys_copy(&s->keys, &from->keys);
-		s->provider_follows = from->provider_follows;
-	}
-	if (!s->system_prompt && from->system_prompt) {
-		xstrset(&s->system_prompt, from->system_prompt);
-		s->system_override = from->system_override;
-	}
-	if (!s->network && from->network)
-		s->network = egress_rules_copy(from->network);
-	if (!s->level.named)
-		s->level = from->level;
-	if (s->inner == INNER_UNSAID)
-		s->inner = from->inner;
-	group_limits_inherit(&s->limits, &from->limits);
-	if (!s->draft_after.checks && !s->draft_after.tools)
-		s->draft_after = from->draft_after;
-	if (!s->approvals.timeout_ms && s->approvals.fallback == ANSWER_REJECT)
-		s->approvals = from->approvals;
-	if (!s->budgets.turn.has && !s->budgets.session.has)
-		s->budgets = from->budgets;
+	setup_inherit_values(s, from);
 	setup_parse_gateway(s);
 	/* setup_parse_gateway clears it only where a provider was given. */
 	s->needs_provider = from->needs_provider && !s->provider;
@@ -389,13 +222,12 @@ void setup_forget_choice(struct setup *s)
 
 /* Strings that a setup owns. */
 #define OWN(member) offsetof(struct setup, member)
-#define OWN_LABEL(id, name, attribute, instead) OWN(labels[LABEL_##id]),
+#define OWN_LABEL(id, ...) OWN(labels[LABEL_##id]),
 static const size_t owned[] = {
-	OWN(mcp_servers), OWN(additional_dirs), OWN(env),      OWN(provider),
-	OWN(auth_method), OWN(model),		OWN(mode),     OWN(system_prompt),
-	OWN(sure_model),  OWN(sure_mode),	OWN(chosen),   OWN(mcp),
-	OWN(policy),	  OWN(secrets),		OWN(env_keep), OWN(env_needed),
-	OWN(checks),	  OWN(retry),		OWN(source),   SESSION_LABELS(OWN_LABEL)
+	OWN(mcp_servers), OWN(additional_dirs), OWN(env),    OWN(provider),
+	OWN(auth_method), OWN(model),		OWN(mode),   OWN(system_prompt),
+	OWN(sure_model),  OWN(sure_mode),	OWN(chosen), OWN(secrets),
+	OWN(env_keep),	  OWN(env_needed),	OWN(source), SESSION_LABELS(OWN_LABEL)
 };
 
 static char **owned_at(struct setup *s, size_t i)
@@ -416,7 +248,7 @@ void setup_done(struct setup *s)
 {
 	harness_provider_done(&s->gateway);
 	provider_keys_done(&s->keys);
-	egress_rules_free(s->network);
+	setup_free_values(s);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		free_wiped(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
@@ -432,7 +264,7 @@ struct setup *setup_copy(const struct setup *s)
 	copy->gateway = (struct harness_provider){ 0 };
 	copy->keys = (struct provider_keys){ 0 };
 	provider_keys_copy(&copy->keys, &s->keys);
-	copy->network = s->network ? egress_rules_copy(s->network) : NULL;
+	setup_copy_values(copy, s);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
 	setup_parse_gateway(copy);

@@ -6,14 +6,10 @@
 #pragma once
 
 #include "confine/confinement.h"
-#include "egress/wire/egress_rules.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"
-#include "proc/cgroup/group_limits.h"
-#include "session/parts/approval/approval_terms.h"
-#include "session/parts/draft/draft_terms.h"
 #include "session/core/harness/session_labels.h"
-#include "usage/budget.h"
+#include "session/core/session_parameter.h"
 
 /* How far it is to be confined. */
 struct level_wish {
@@ -32,43 +28,42 @@ struct level_policy {
 /* A harness's own sandbox, besides the level. */
 enum inner_choice { INNER_UNSAID, INNER_OFF, INNER_ON };
 
-enum approval_choice { APPROVAL_UNCHANGED = -1 };
+/* What happens while no client is connected. */
+enum when_detached { DETACHED_CONTINUE, DETACHED_HOLD, DETACHED_CANCEL };
 
-/* As it comes from the protocol side; strings and slices are borrowed. Absent members leave what was set before. */
+/* A parameter that a call gives. */
+struct parameter_given {
+	const struct session_parameter *of;
+	const char *field; /* where it stood; NULL: _meta.acpd.NAME */
+	struct jval v;	   /* J_NONE: not given; JF_T_STR: raw is the string itself, with NUL */
+	char *text;	   /* of JF_T_STR; owned by the decoder */
+};
+
+#define PARAMETERS_GIVEN_MAX 64
+
+/* As it comes from the protocol side; strings and slices are borrowed. Absent parameters leave what was set before. */
 struct setup_params {
 	struct slice mcp_servers, additional_dirs; /* raw arrays; always replaced, empty: none */
-	struct slice env;			   /* raw object of strings, checked */
-	struct slice secrets;	  /* the same: its values are hidden wherever text goes out */
-	struct slice env_keep;	  /* raw array of names, checked */
-	struct slice provider;	  /* raw object, checked; with its keys */
-	bool provider_follows;	  /* it is that of the connection, not the session's own */
-	struct slice mcp, policy; /* raw objects, checked */
-	struct slice checks;	  /* raw array, checked; "[]": none */
-	struct slice retry;	  /* raw {max}, checked */
+	bool provider_follows; /* provider is that of the connection, not the session's own */
 	const char *auth_method;
-	char *model;
-	char *mode; /* id of a mode to start in */
-	const char *system_prompt;
-	bool system_override;
-	int approval;	      /* enum harness_approval or APPROVAL_UNCHANGED */
-	struct slice network; /* raw object, checked: egress_rules.h */
-	const struct level_wish *level;
-	struct group_limits limits; /* 0: unchanged */
-	enum inner_choice inner;    /* INNER_UNSAID: unchanged */
-	const struct budgets *budgets;
-	const struct approval_terms *approvals;
-	const struct draft_terms *draft_after;
-	char *labels[LABEL_MAX];
+	struct parameter_given given[PARAMETERS_GIVEN_MAX];
+	size_t ngiven;
+};
+
+/* The value of a parameter: its text, and the typed value if the row has one. */
+struct parameter_value {
+	const struct session_parameter *of;
+	char *text; /* NULL: absent */
+	void *value;
 };
 
 struct setup {
+	struct parameter_value *values; /* of the parameters that parts own */
+	size_t nvalues;
 	char *mcp_servers, *additional_dirs, *env, *provider; /* raw; provider: without its keys */
 	struct provider_keys keys;
 	char *secrets;		     /* raw object: environment that the client marks as secret */
 	char *env_keep, *env_needed; /* raw arrays of names (session_env.h) */
-	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
-	char *checks;		     /* raw array: session/parts/check/check.h */
-	char *retry;		     /* raw {max}: session/parts/check/turn_proof.h */
 	char *source;		     /* raw object: the archive that its workspace was made of */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *labels[LABEL_MAX];
@@ -76,43 +71,68 @@ struct setup {
 	bool system_override;
 	bool provider_follows; /* provider is that of the connection which drives the session */
 	enum harness_approval approval;
-	struct egress_rules *network; /* NULL: nobody said */
-	struct level_wish level;
-	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
-	enum inner_choice inner;
-	struct budgets budgets;
-	struct draft_terms draft_after;	 /* when a draft begins by itself */
-	struct approval_terms approvals; /* of questions that are asked from now on */
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
 	bool baseline;			 /* changes in the workspace are recorded */
 	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
 };
 
+/* Bits of a change. What takes effect when the harness process is started anew has a bit for each parameter, in the order
+ * in which clients are told of those that wait; 31 is the last. */
+#define SETUP_RESTARTS(n) (1u << (n))
+
 enum setup_change {
 	SETUP_CHANGED = 1, /* the journal's record is no longer true */
-	/* What takes effect when the harness process is started anew, by parameter. */
-	SETUP_SERVERS = 2,
-	SETUP_MCP = 4,
-	SETUP_POLICY = 8,
-	SETUP_DIRS = 16,
-	SETUP_ENV = 32,
-	SETUP_PROVIDER = 64,
-	SETUP_MODEL = 128,
-	SETUP_PROMPT = 256,
-	SETUP_NETWORK = 512,
-	SETUP_LEVEL = 1024,
-	SETUP_INNER = 2048,
-	SETUP_RESTART = 4094, /* all of them */
-	SETUP_MODE = 4096,    /* and what is set in the running one */
+	SETUP_SERVERS = SETUP_RESTARTS(1),
+	/* 2 and 3: mcp, policy */
+	SETUP_DIRS = SETUP_RESTARTS(4),
+	SETUP_ENV = SETUP_RESTARTS(5),
+	SETUP_PROVIDER = SETUP_RESTARTS(6),
+	SETUP_MODEL = SETUP_RESTARTS(7),
+	SETUP_PROMPT = SETUP_RESTARTS(8),
+	/* 9 and 10: network, level */
+	SETUP_INNER = SETUP_RESTARTS(11),
+	SETUP_MODE = SETUP_RESTARTS(12), /* but this is set in the running harness */
 };
+#define SETUP_RESTART (~(SETUP_CHANGED | (unsigned)SETUP_MODE))
 
-/* Returns enum setup_change bits. */
+extern const struct session_parameter env_parameter, secrets_parameter, env_keep_parameter,
+	provider_parameter, model_parameter, mode_parameter, system_prompt_parameter,
+	inner_sandbox_parameter, when_detached_parameter;
+
+/* --- what a call gives --- */
+
+/* NULL: it does not give the parameter. */
+const struct parameter_given *setup_given(const struct setup_params *p,
+					  const struct session_parameter *of);
+/* The text of the value; empty: it is not given. */
+struct slice setup_given_text(const struct setup_params *p, const struct session_parameter *of);
+/* The same of JF_T_STR; NULL: it is not given. */
+const char *setup_given_str(const struct setup_params *p, const struct session_parameter *of);
+/* The typed value; false, and *ret stays: it is not given. */
+bool setup_given_value(const struct setup_params *p, const struct session_parameter *of, void *ret);
+/* Gives another one. v borrows. */
+struct parameter_given *setup_give(struct setup_params *p, const struct session_parameter *of,
+				   struct jval v);
+/* Checks what p gives, without regard to a session. c: all but the field. */
+int parameter_check(const struct session_parameter *of, const struct parameter_check *c,
+		    struct err *e);
+enum when_detached setup_when_detached(const struct setup_params *p);
+
+/* --- what a session has --- */
+
+/* The text of a parameter; NULL: absent. */
+const char *setup_text(const struct setup *s, const struct session_parameter *of);
+/* The typed value; all zeros where it is absent. */
+const void *setup_value(const struct setup *s, const struct session_parameter *of);
+/* Sets one parameter, which has been checked; returns enum setup_change bits. */
+unsigned setup_change(struct setup *s, const struct session_parameter *of, struct jval v);
+/* Two texts mean the same: "[]" is as good as absent, which must not restart the harness. */
+bool setup_same(const char *a, const char *b);
+/* Applies all that p gives; returns enum setup_change bits. */
 unsigned setup_apply(struct setup *s, const struct setup_params *p);
 /* Another provider; empty: the same. SETUP_PROVIDER only where the harness has to be told of it, and so is started anew. */
 unsigned setup_change_provider(struct setup *s, struct slice provider, bool follows);
-/* Other rules for where it may go; not SETUP_RESTART where the harness need not be told. Empty: the same. */
-unsigned setup_change_network(struct setup *s, struct slice network);
 /* The parameters of these bits, by the names that clients know: elements of an array. */
 void setup_put_names(unsigned changes, struct jw *w);
 /* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */
@@ -129,13 +149,21 @@ void setup_keep_choice(struct setup *s);
 void setup_forget_choice(struct setup *s);
 /* serverId (raw string) of the MCP server of type "acp" with that name; empty: there is none. */
 struct slice setup_server_id(const struct setup *s, const char *name);
+enum inner_choice setup_inner(const struct setup *s);
 /* With this setup the harness makes namespaces of its own. */
 bool harness_nests(const struct harness_def *def, const struct setup *s);
 void setup_done(struct setup *s);
+/* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs; empty: there is none. */
+int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* gateway anew from provider, keys and model, which have been checked before; it borrows from them. */
 void setup_parse_gateway(struct setup *s);
 /* What would be left of it after a restart of the daemon: keys and secret values are wiped, and are needed again. */
 void setup_forget_keys(struct setup *s);
+/* The steps of setup_apply, setup_inherit, setup_copy and setup_done that go by the rows. */
+unsigned setup_apply_given(struct setup *s, const struct setup_params *p);
+void setup_inherit_values(struct setup *s, const struct setup *from);
+void setup_copy_values(struct setup *s, const struct setup *from);
+void setup_free_values(struct setup *s);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);
 /* From such a record; what is malformed counts as absent. */

@@ -8,7 +8,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/core/harness/setup_check.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
 #include "session/core/session_paths.h"
@@ -157,7 +156,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 {
 	if (session_refuse_imported(from, e) < 0)
 		return -EPERM;
-	if (from->setup.needs_provider && !p->setup.provider.n)
+	if (from->setup.needs_provider && !setup_given(&p->setup, &provider_parameter))
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");

@@ -9,7 +9,6 @@
 #include "json/jstr.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/core/harness/setup_check.h"
 #include "session/core/session_paths.h"
 #include "session/core/redact/redact_internal.h"
 
@@ -26,7 +25,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s->def = p->harness;
 	/* Until the harness reports its own (host_ready). */
 	s->harness.caps = p->harness->caps;
-	s->when_detached = p->when_detached;
+	s->when_detached = setup_when_detached(&p->setup);
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
 	PARTS_CALL(begin, s, p);
@@ -133,7 +132,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSED && PARTS_FIRST(check_reopen, s, e) < 0)
 		return -ESHUTDOWN;
 	/* Keys are never on disk. A session of an earlier daemon gets them again from its client. */
-	if (s->setup.needs_provider && !p->setup.provider.n)
+	if (s->setup.needs_provider && !setup_given(&p->setup, &provider_parameter))
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
@@ -144,7 +143,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return -EACCES;
 	if (PARTS_FIRST(check_open, s, p, e) < 0)
 		return -EINVAL;
-	return check_mode(s, p->setup.mode, e);
+	return check_mode(s, setup_given_str(&p->setup, &mode_parameter), e);
 }
 
 static bool mode_in_force(const struct session *s, const char *mode)
@@ -178,9 +177,10 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	changed = setup_apply(&s->setup, &p->setup);
 	session_restart_for(s, changed);
-	if (alive && p->setup.mode) { /* it may have left that mode by itself */
+	if (alive &&
+	    setup_given(&p->setup, &mode_parameter)) { /* it may have left that mode by itself */
 		s->harness.reconfigure = true;
-		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
+		changed |= mode_in_force(s, s->setup.mode) ? 0 : SETUP_MODE;
 	}
 	/* A mode is set in the running harness, but only between turns. */
 	if (alive && s->turn.current)

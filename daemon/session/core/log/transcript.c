@@ -22,7 +22,7 @@ enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 /* Members of _meta.acpd that an event has, if its frame has them. */
 enum { A_TURN, A_STOP_DETAIL, A_CHECKS, A_ATTEMPT, A_REQUEST, A_UNMEASURED, A_LABELS };
 /* What emit.c writes at the end of a turn, and into tool_called. */
-#define LABEL_NAME(id, name, attribute, instead) name,
+#define LABEL_NAME(id, name, ...) name,
 static const char *const labels[] = { SESSION_LABELS(LABEL_NAME) "sandboxId" };
 
 struct frame_parts {
@@ -122,7 +122,7 @@ static const char *transcript_kind(unsigned kind, struct slice update)
 
 /* --- members ----------------------------------------------------------------------------------------- */
 
-#define LABEL_TAKEN(id, name, attribute, instead) { name, instead },
+#define LABEL_TAKEN(id, name, attribute, instead, ...) { name, instead },
 /* Names of ours, and what a member of the data is called instead. */
 static const struct {
 	const char *name, *instead;

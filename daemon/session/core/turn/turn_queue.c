@@ -7,7 +7,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
-#include "session/core/harness/setup_check.h"
 #include "session/core/session_states.h"
 #include "session/core/turn/prompt_content.h"
 #include "session/core/session_part.h"

@@ -1,8 +1,8 @@
 /*
  * approval_terms.c - decodes _meta.acpd.approvals, and stores it in the journal's "session" record.
  *
- * Two readers with different strictness: approval_terms_parse refuses a client's invalid member,
- * approval_terms_load accepts any record of an earlier daemon. An unknown default in a record
+ * Two readers with different strictness: parse_terms refuses a client's invalid member,
+ * load_terms accepts any record of an earlier daemon. An unknown default in a record
  * becomes a rejection, never a permission. All zeros are the default terms, and are not written.
  */
 #include "session/parts/approval/approval_terms.h"
@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/core/harness/setup.h"
 
 #define AT "_meta.acpd.approvals."
 #define WORD_MAX 16
@@ -45,27 +46,26 @@ static bool find_answer_kind(const char *word, enum answer_kind *ret)
 	return false;
 }
 
-int approval_terms_parse(struct slice raw, struct approval_terms *ret, struct err *e)
+static int parse_terms(struct jval v, const char *field _unused_, void *ret, struct err *e)
 {
 	struct terms_args a = { 0 };
-	int r;
+	struct approval_terms *t = ret;
+	int r = jdec_strict(v.raw, terms_fields, AT, "approvals have no such member", &a, e);
 
-	*ret = (struct approval_terms){ 0 };
-	if (!raw.n)
-		return 0;
-	r = jdec_strict(raw, terms_fields, AT, "approvals have no such member", &a, e);
 	if (r < 0)
 		return r;
-	ret->timeout_ms = (uint64_t)a.timeout_ms;
-	if (a.fallback && !find_answer_kind(a.fallback, &ret->fallback))
+	t->timeout_ms = (uint64_t)a.timeout_ms;
+	if (a.fallback && !find_answer_kind(a.fallback, &t->fallback))
 		r = err_field(e, AT "default", "FIELD_INVALID",
 			      AT "default must be reject, allow or cancel");
 	jdec_free(terms_fields, &a);
 	return r;
 }
 
-void approval_terms_put(const struct approval_terms *t, struct jw *w, const char *key)
+static void put_terms(const void *value, struct jw *w, const char *key)
 {
+	const struct approval_terms *t = value;
+
 	if (!t->timeout_ms && t->fallback == ANSWER_REJECT)
 		return;
 	jw_obj(w, key);
@@ -75,24 +75,26 @@ void approval_terms_put(const struct approval_terms *t, struct jw *w, const char
 	jw_end_obj(w);
 }
 
-void approval_terms_load(struct slice object, struct approval_terms *ret)
+static void load_terms(struct jval v, void *ret)
 {
 	_cleanup_(freep) char *word = NULL;
+	struct approval_terms *t = ret;
 
-	*ret = (struct approval_terms){ 0 };
-	if (!object.n)
-		return;
-	ret->timeout_ms = MIN(jobj_uint(object, "timeoutMs"), (uint64_t)APPROVAL_TIMEOUT_MAX_MS);
-	if (jstr_decode(jobj_get(object, "default"), WORD_MAX, &word) == 0)
-		(void)find_answer_kind(word, &ret->fallback);
+	t->timeout_ms = MIN(jobj_uint(v.raw, "timeoutMs"), (uint64_t)APPROVAL_TIMEOUT_MAX_MS);
+	if (jstr_decode(jobj_get(v.raw, "default"), WORD_MAX, &word) == 0)
+		(void)find_answer_kind(word, &t->fallback);
 }
 
-bool approval_terms_replace(struct approval_terms *have, const struct approval_terms *want)
-{
-	bool changed = want &&
-		       (have->timeout_ms != want->timeout_ms || have->fallback != want->fallback);
+const struct session_parameter approvals_parameter = {
+	PARAMETER("approvals", OBJ, "how long a question waits, and its default"),
+	.order = { .checked = 170, .stored = 260 },
+	.size = sizeof(struct approval_terms),
+	.parse = parse_terms,
+	.put = put_terms,
+	.load = load_terms,
+};
 
-	if (changed)
-		*have = *want;
-	return changed;
+const struct approval_terms *approval_terms_of(const struct setup *s)
+{
+	return setup_value(s, &approvals_parameter);
 }

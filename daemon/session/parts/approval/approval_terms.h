@@ -16,11 +16,9 @@ struct approval_terms {
 };
 
 const char *answer_kind_word(enum answer_kind kind);
-/* raw: an object; empty: what holds where nobody has said. FIELD_INVALID and the like, at _meta.acpd.approvals. */
-int approval_terms_parse(struct slice raw, struct approval_terms *ret, struct err *e);
-/* A member of a record; nothing where nobody has said. */
-void approval_terms_put(const struct approval_terms *t, struct jw *w, const char *key);
-/* From there. A default that is not known here is a rejection. */
-void approval_terms_load(struct slice object, struct approval_terms *ret);
-/* want NULL: nobody says. True: it has changed. */
-bool approval_terms_replace(struct approval_terms *have, const struct approval_terms *want);
+struct setup;
+
+/* What holds for a session with this setup. */
+const struct approval_terms *approval_terms_of(const struct setup *s);
+
+extern const struct session_parameter approvals_parameter;

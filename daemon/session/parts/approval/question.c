@@ -257,7 +257,7 @@ static struct session_question *question_of(struct session *s, struct slice para
 
 	a->asked_ms = clock_real_ms();
 	session_span_begin(s, &a->span);
-	a->fallback = s->setup.approvals.fallback;
+	a->fallback = approval_terms_of(&s->setup)->fallback;
 	a->params = question_client_params(s, params);
 	activity_note(s);
 	return a;
@@ -425,6 +425,7 @@ static void inherit_last_question(struct session *s, const struct session *from)
 const struct session_part approval_part = {
 	.name = "approval",
 	.size = sizeof(struct session_approvals),
+	.parameters = PARAMETERS(&approvals_parameter),
 	.create = create_approval,
 	.drop = drop_approval,
 	.inherit = inherit_last_question,

@@ -54,11 +54,11 @@ enum answer_kind question_default(const struct session_question *a)
 void question_arm(struct session_question *a)
 {
 	struct session *s = a->session;
+	uint64_t ms = approval_terms_of(&s->setup)->timeout_ms;
 
-	a->timed = s->setup.approvals.timeout_ms != 0;
+	a->timed = ms != 0;
 	if (a->timed)
-		loop_timer_set(s->store->loop, &a->timer, s->setup.approvals.timeout_ms,
-			       on_question_time_up, a);
+		loop_timer_set(s->store->loop, &a->timer, ms, on_question_time_up, a);
 }
 
 /* The timer is monotonic, clients get wall time: computed at each use, since the wall clock can be set. */

@@ -10,9 +10,35 @@
 
 #include "json/jdec.h"
 #include "session/core/activity.h"
-#include "session/core/harness/setup_check.h"
 
 #include <stdio.h>
+
+/* --- the parameter ----------------------------------------------------------------------------------------- */
+
+static int parse_budgets(struct jval v, const char *field, void *ret, struct err *e)
+{
+	return budgets_parse(v.raw, field, ret, e);
+}
+
+static void put_budgets(const void *value, struct jw *w, const char *key)
+{
+	budgets_put(value, w, key);
+}
+
+const struct session_parameter budgets_parameter = {
+	PARAMETER("budgets", OBJ, "limits for a turn and for the session"),
+	.order = { .checked = 150, .stored = 250 },
+	.size = sizeof(struct budgets),
+	.parse = parse_budgets,
+	.put = put_budgets,
+};
+
+const struct budgets *budgets_of(const struct setup *s)
+{
+	return setup_value(s, &budgets_parameter);
+}
+
+/* --- what can be measured ---------------------------------------------------------------------------------- */
 
 bool setup_counts_calls(const struct harness_def *def, const struct setup *s)
 {
@@ -26,9 +52,10 @@ static bool will_count_calls(const struct harness_def *def, const struct setup *
 	struct harness_provider provider = { 0 };
 	bool passes;
 
-	if (!p->provider.n)
+	if (!setup_given(p, &provider_parameter))
 		return setup_counts_calls(def, have);
-	passes = harness_provider_parse(p->provider, &provider, NULL) == 0 &&
+	passes = harness_provider_parse(setup_given_text(p, &provider_parameter), &provider,
+					NULL) == 0 &&
 		 provider.via != PROVIDER_ENVIRONMENT;
 	harness_provider_done(&provider);
 	return passes || def->ops->reports_calls;
@@ -52,14 +79,15 @@ static int check_setup_budgets(const struct setup_request *r, struct err *e)
 	const struct harness_def *def = r->harness;
 	const struct setup *have = r->have ? r->have : &none;
 	const struct setup_params *p = r->params;
-	const struct budgets *b = p->budgets ? p->budgets : &have->budgets;
 	const unsigned steps = 1u << BUDGET_STEPS;
+	struct budgets b = *budgets_of(have);
+	bool given = setup_given_value(p, &budgets_parameter, &b);
 
-	if ((!p->budgets && !p->provider.n) || !((b->turn.has | b->session.has) & steps) ||
-	    will_count_calls(def, have, p))
+	if ((!given && !setup_given(p, &provider_parameter)) ||
+	    !((b.turn.has | b.session.has) & steps) || will_count_calls(def, have, p))
 		return 0;
 	return setup_refuse_steps(
-		def, b->turn.has & steps ? "_meta.acpd.budgets.turn" : "_meta.acpd.budgets.session",
+		def, b.turn.has & steps ? "_meta.acpd.budgets.turn" : "_meta.acpd.budgets.session",
 		e);
 }
 
@@ -144,6 +172,7 @@ static void put_budget_work(const struct session *s, struct store_work *ret)
 const struct session_part budget_part = {
 	.name = "budget",
 	.size = sizeof(struct session_budget),
+	.parameters = PARAMETERS(&budgets_parameter),
 	.create = create_budget,
 	.check_setup = check_setup_budgets,
 	.put_work = put_budget_work,

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "json/jstr.h"
-#include "session/core/harness/setup_check.h"
 #include "session/parts/budget/turn_budget.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
@@ -63,7 +62,7 @@ static const struct budget *scope_limits(const struct session *s, const struct s
 	if (scope == SCOPE_PROMPT)
 		return t && turn_budget_of(t)->of_prompt ? &turn_budget_of(t)->of_prompt->limits :
 							   &none;
-	return scope == SCOPE_TURN ? &s->setup.budgets.turn : &s->setup.budgets.session;
+	return scope == SCOPE_TURN ? &budgets_of(&s->setup)->turn : &budgets_of(&s->setup)->session;
 }
 
 /* A scope that has budgets now, and what has been used in it. */
@@ -118,8 +117,9 @@ bool turn_budget_is_limited(const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
 
-	return (t && turn_budget_of(t)->of_prompt) || s->setup.budgets.turn.has ||
-	       s->setup.budgets.session.has;
+	const struct budgets *b = budgets_of(&s->setup);
+
+	return (t && turn_budget_of(t)->of_prompt) || b->turn.has || b->session.has;
 }
 
 /* --- warnings --------------------------------------------------------------------------------------------- */

@@ -55,6 +55,9 @@ static inline struct session_budget *budget_of(const struct session *s)
 }
 
 /* Whether the harness, with this setup, tells of its model calls, or they pass the daemon. */
+extern const struct session_parameter budgets_parameter;
+/* Those of a session with this setup. */
+const struct budgets *budgets_of(const struct setup *s);
 bool setup_counts_calls(const struct harness_def *def, const struct setup *s);
 
 /* Arms the clock; false: the session's budget is used up and the turn has been ended. */

@@ -77,3 +77,8 @@ void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict
  * ends, or another run goes on; FIELD_MISSING: there are none at all. done as above. */
 int session_check(struct session *s, struct slice checks, check_done_fn done, void *ctx,
 		  struct err *e);
+
+/* _meta.acpd.checks and .retry. */
+extern const struct session_parameter checks_parameter, retry_parameter;
+/* Checks a retry; empty: there is none. field: where it stands. */
+int retry_check(struct slice raw, const char *field, struct err *e);

@@ -17,6 +17,8 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/parts/check/turn_proof.h"
 
+#include <stdio.h>
+
 void turn_proof_done(struct turn_proof *p)
 {
 	free_each(p->checks, p->retry, p->results);
@@ -48,9 +50,43 @@ static void turn_proof_queued(struct session_turn *t, const struct prompt_params
 	proof_of(t)->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
 }
 
+/* --- retry ------------------------------------------------------------------------------------------------- */
+
+struct retry_args {
+	int64_t max;
+};
+
+static const struct jfield retry_fields[] = {
+	JF_INT(struct retry_args, max, "max", JF_REQUIRED, 0, RETRY_MAX),
+	JF_END,
+};
+
+int retry_check(struct slice raw, const char *field, struct err *e)
+{
+	char prefix[sizeof(e->field)];
+	struct retry_args a;
+
+	if (!raw.n)
+		return 0;
+	snprintf(prefix, sizeof(prefix), "%.80s.", field);
+	return jdec_strict(raw, retry_fields, prefix, "a retry has no such member", &a, e);
+}
+
+static int check_retry(struct jval v, const struct parameter_check *c, struct err *e)
+{
+	return retry_check(v.raw, c->field, e);
+}
+
+const struct session_parameter retry_parameter = {
+	PARAMETER("retry", OBJ, "what becomes of a turn whose checks failed"),
+	.order = { .checked = 180, .stored = 170 },
+	.check = check_retry,
+};
+
 static unsigned proof_retries(const struct session *s, const struct session_turn *t)
 {
-	const char *raw = proof_of(t)->retry ? proof_of(t)->retry : s->setup.retry;
+	const char *raw = proof_of(t)->retry ? proof_of(t)->retry :
+					       setup_text(&s->setup, &retry_parameter);
 
 	return raw ? (unsigned)jobj_uint(slice_of(raw), "max") : 0;
 }
@@ -64,7 +100,7 @@ static void turn_proof_begin(const struct session *s, struct session_turn *t)
 
 	/* A copy: settings that change while the turn runs do not change what it has to prove. */
 	if (!p->checks)
-		p->checks = xstrdup(s->setup.checks);
+		p->checks = xstrdup(setup_text(&s->setup, &checks_parameter));
 	list = turn_checks(s, t);
 	p->wanted = check_list_count(list) > 0;
 	check_list_free(list);
@@ -362,6 +398,7 @@ static bool turn_proof_recall_next(struct session *s, struct session_turn *next)
 const struct session_part check_part = {
 	.name = "check",
 	.size = sizeof(struct session_checks),
+	.parameters = PARAMETERS(&checks_parameter, &retry_parameter),
 	.drop = session_checks_drop,
 	.stop = session_checks_abort,
 	.has_job = session_runs_checks,

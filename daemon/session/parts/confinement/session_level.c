@@ -12,6 +12,8 @@
 #include "confine/confine_machine.h"
 #include "confine/confinement.h"
 #include "egress/egress.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
 #include "proc/level_means.h"
 #include "proc/spaces/spaces.h"
 #include "session/core/session_internal.h"
@@ -109,6 +111,107 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, flags, NULL);
 }
 
+/* --- the parameter -------------------------------------------------------------------------------------------- */
+
+#define LEVEL_WORD_MAX 32
+
+struct level_args {
+	char *name;
+	bool at_least, log;
+};
+
+static const struct jfield level_fields[] = {
+	JF_STR(struct level_args, name, "name", JF_REQUIRED, LEVEL_WORD_MAX),
+	JF_BOOL(struct level_args, at_least, "atLeast", 0),
+	JF_BOOL(struct level_args, log, "log", 0),
+	JF_END,
+};
+
+static int parse_level_name(const char *name, const char *field, struct level_wish *ret,
+			    struct err *e)
+{
+	if (level_parse(name, &ret->level) < 0)
+		return err_field(e, field, "FIELD_INVALID", "a level is " LEVEL_NAMES);
+	return 0;
+}
+
+static int parse_level_object(struct slice raw, struct level_wish *ret, struct err *e)
+{
+	struct level_args a = { .at_least = true };
+	int r = jdec_strict(raw, level_fields, "_meta.acpd.level.", "a level has no such member",
+			    &a, e);
+
+	if (r < 0)
+		return r;
+	ret->at_least = a.at_least;
+	ret->log = a.log;
+	r = parse_level_name(a.name, "_meta.acpd.level.name", ret, e);
+	jdec_free(level_fields, &a);
+	return r;
+}
+
+/* A name, or {name, atLeast?, log?}. */
+static int parse_level(struct jval v, const char *field, void *ret, struct err *e)
+{
+	_cleanup_(freep) char *name = NULL;
+	struct level_wish *w = ret;
+
+	*w = (struct level_wish){ .named = true, .at_least = true };
+	if (v.type == J_OBJECT)
+		return parse_level_object(v.raw, w, e);
+	if (jstr_decode(v, LEVEL_WORD_MAX, &name) < 0)
+		return err_field(e, field, "FIELD_INVALID",
+				 "level must be " LEVEL_NAMES ", or an object with that name");
+	return parse_level_name(name, field, w, e);
+}
+
+static void put_level(const void *value, struct jw *w, const char *key)
+{
+	const struct level_wish *wish = value;
+
+	if (wish->named)
+		jw_object(w, key, JW_STR("name", level_name(wish->level)),
+			  JW_BOOL("atLeast", wish->at_least), JW_BOOL("log", wish->log));
+}
+
+/* A level that is not known here is the highest, and an absent atLeast is true: the stricter value. */
+static void load_level(struct jval v, void *ret)
+{
+	_cleanup_(freep) char *name = NULL;
+	struct level_wish *w = ret;
+
+	w->level = LEVEL_STRICT;
+	w->named = v.type == J_OBJECT;
+	if (jstr_decode(jobj_get(v.raw, "name"), LEVEL_WORD_MAX, &name) == 0)
+		(void)level_parse(name, &w->level);
+	w->at_least = jobj_get(v.raw, "atLeast").type != J_FALSE;
+	w->log = jobj_get(v.raw, "log").type == J_TRUE;
+}
+
+const struct session_parameter level_parameter = {
+	PARAMETER("level", RAW, "how far the session is confined"),
+	.order = { .checked = 80, .stored = 210 },
+	.change = SETUP_RESTARTS(10),
+	.size = sizeof(struct level_wish),
+	.parse = parse_level,
+	.put = put_level,
+	.load = load_level,
+};
+
+const struct level_wish *level_wish_of(const struct setup *s)
+{
+	return setup_value(s, &level_parameter);
+}
+
+/* What p gives; else what s has (NULL: nothing). */
+static struct level_wish level_wish_with(const struct setup *s, const struct setup_params *p)
+{
+	struct level_wish w = s ? *level_wish_of(s) : (struct level_wish){ 0 };
+
+	setup_given_value(p, &level_parameter, &w);
+	return w;
+}
+
 /* --- which one ------------------------------------------------------------------------------------------------ */
 
 /* What the client names, else what the operator does; never below --level-min. */
@@ -122,18 +225,20 @@ static struct level_wish wish_of(const struct session_store *st, const struct le
 
 enum confine_level session_level(const struct session *s)
 {
-	return wish_of(s->store, &s->setup.level).level;
+	return wish_of(s->store, level_wish_of(&s->setup)).level;
 }
 
 bool session_level_logs(const struct session *s)
 {
-	return wish_of(s->store, &s->setup.level).log;
+	return wish_of(s->store, level_wish_of(&s->setup)).log;
 }
 
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
 			     const struct setup_params *p)
 {
-	return wish_of(st, p->level ? p->level : have ? &have->level : NULL).level;
+	struct level_wish w = level_wish_with(have, p);
+
+	return wish_of(st, &w).level;
 }
 
 enum confine_level store_level(const struct session_store *st)
@@ -169,7 +274,10 @@ static void add_reason(void *ctx, const char *what, const char *why)
 
 static enum inner_choice inner_of(const struct setup *have, const struct setup_params *p)
 {
-	return p->inner != INNER_UNSAID || !have ? p->inner : have->inner;
+	enum inner_choice inner = have ? setup_inner(have) : INNER_UNSAID;
+
+	setup_given_value(p, &inner_sandbox_parameter, &inner);
+	return inner;
 }
 
 /* Of a namespace of users in which root outside is somebody root needs a capability, and a level leaves him none. */
@@ -189,13 +297,12 @@ static int check_setup_level(const struct setup_request *r, struct err *e)
 	const struct session_store *st = r->store;
 	const struct setup *have = r->have;
 	const struct setup_params *p = r->params;
-	const struct level_wish *said = p->level ? p->level : have ? &have->level : NULL;
-	struct level_wish w = wish_of(st, said);
+	struct level_wish asked = level_wish_with(have, p), w = wish_of(st, &asked);
 	struct level_facts f = { st, w.level, w.log };
 	_cleanup_(buf_done) struct buf why = { 0 };
 	enum confine_level whole = required_level(st, &w);
 
-	if (p->level && p->level->level < st->terms.level.min)
+	if (setup_given(p, &level_parameter) && asked.level < st->terms.level.min)
 		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
 				 "the operator allows no level below %s",
 				 level_name(st->terms.level.min));
@@ -207,18 +314,22 @@ static int check_setup_level(const struct setup_request *r, struct err *e)
 }
 
 int session_ceiling_check(const struct session *s, const struct setup_params *p,
-			  const struct session_ceiling *c, struct err *e)
+			  const struct setup_params *c, struct err *e)
 {
 	return PARTS_FIRST(check_ceiling, s, p, c, e);
 }
 
 static int check_level_ceiling(const struct session *s, const struct setup_params *p,
-			       const struct session_ceiling *c, struct err *e)
+			       const struct setup_params *c, struct err *e)
 {
-	const struct level_wish *asked = p->level, *more = &c->level;
-	const char *field = asked ? level_less(s->store, asked, &s->setup.level) : NULL;
+	struct level_wish asked, more;
+	const char *field;
 
-	if (!field || (more->named && !level_less(s->store, asked, more)))
+	if (!setup_given_value(p, &level_parameter, &asked))
+		return 0;
+	field = level_less(s->store, &asked, level_wish_of(&s->setup));
+	if (!field ||
+	    (setup_given_value(c, &level_parameter, &more) && !level_less(s->store, &asked, &more)))
 		return 0;
 	return err_field(
 		e, field, "LEVEL_NOT_ALLOWED",
@@ -262,7 +373,7 @@ static void put_wish_level(struct jw *w, const struct session_store *st,
 
 static void put_session_level(struct jw *w, const struct session *s)
 {
-	put_wish_level(w, s->store, &s->setup.level);
+	put_wish_level(w, s->store, level_wish_of(&s->setup));
 }
 
 void store_put_level(const struct session_store *st, struct jw *w)
@@ -323,6 +434,7 @@ static void put_level_bounds(const struct session *s, struct proc_bounds *b)
 
 const struct session_part level_part = {
 	.name = "level",
+	.parameters = PARAMETERS(&level_parameter),
 	.put_status = put_session_level,
 	.shut = session_spaces_close,
 	.put_bounds = put_level_bounds,

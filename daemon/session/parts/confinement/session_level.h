@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "proc/cgroup/group_limits.h"
 #include "session/core/harness/setup.h"
 
 struct confinement;
@@ -20,6 +21,10 @@ struct session;
 struct session_store;
 struct jw;
 
+extern const struct session_parameter level_parameter, limits_parameter;
+
+/* The level that a client has named for a session with this setup. */
+const struct level_wish *level_wish_of(const struct setup *s);
 /* The level that is tried for a session with this setup. */
 enum confine_level session_level(const struct session *s);
 /* What it refuses is recorded (session_refusals.h). */
@@ -32,16 +37,7 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
 			     const struct setup_params *p);
 
-/*
- * What a client may ask of a session whose token is limited to it: at most what the session has, or what
- * the token says beyond that. Members that the token does not name: nothing beyond what the session has.
- */
-struct session_ceiling {
-	struct level_wish level;
-	struct egress_rules *network; /* NULL: it does not name one */
-	struct group_limits limits;
-};
-
-/* LEVEL_NOT_ALLOWED, FIELD_OUT_OF_RANGE; members of p have been checked. */
+/* Checks p against the ceiling of a token that is limited to the session: a client may ask for what the session has, or for
+ * what the ceiling names beyond that. LEVEL_NOT_ALLOWED, FIELD_OUT_OF_RANGE. Both have been checked as parameters. */
 int session_ceiling_check(const struct session *s, const struct setup_params *p,
-			  const struct session_ceiling *c, struct err *e);
+			  const struct setup_params *ceiling, struct err *e);

@@ -19,6 +19,59 @@
 #include <signal.h>
 #include <stdio.h>
 
+/* --- the parameter ------------------------------------------------------------------------------------------- */
+
+struct limit_args {
+	int64_t memory, pids, cpu_weight;
+};
+
+/* Their upper bounds are the daemon's settings: session_limits.c. */
+static const struct jfield limit_fields[] = {
+	JF_INT(struct limit_args, memory, "memoryBytes", 0, LIMIT_MEMORY_MIN, INT64_MAX),
+	JF_INT(struct limit_args, pids, "pids", 0, LIMIT_PIDS_MIN, INT64_MAX),
+	JF_INT(struct limit_args, cpu_weight, "cpuWeight", 0, 1, CPU_WEIGHT_MAX),
+	JF_END,
+};
+
+static int parse_limits(struct jval v, const char *field _unused_, void *ret, struct err *e)
+{
+	struct limit_args a = { 0 };
+	int r = jdec_strict(v.raw, limit_fields, "_meta.acpd.limits.", "limits have no such member",
+			    &a, e);
+
+	*(struct group_limits *)ret = (struct group_limits){ .memory = (uint64_t)a.memory,
+							     .pids = (uint64_t)a.pids,
+							     .cpu_weight = (unsigned)a.cpu_weight };
+	return r;
+}
+
+static void put_given_limits(const void *value, struct jw *w, const char *key)
+{
+	group_limits_put(value, w, key);
+}
+
+static void load_limits(struct jval v, void *ret)
+{
+	group_limits_load(v.raw, ret);
+}
+
+static void merge_limits(void *to, const void *from)
+{
+	group_limits_inherit(to, from);
+}
+
+const struct session_parameter limits_parameter = {
+	PARAMETER("limits", OBJ, "what the processes of the session may use"),
+	.order = { .checked = 100, .stored = 230 },
+	.size = sizeof(struct group_limits),
+	.parse = parse_limits,
+	.put = put_given_limits,
+	.load = load_limits,
+	.merge = merge_limits,
+};
+
+/* --- what holds ---------------------------------------------------------------------------------------------- */
+
 static uint64_t limit_within(uint64_t asked, uint64_t max)
 {
 	return asked ? MIN(asked, max) : max;
@@ -27,7 +80,8 @@ static uint64_t limit_within(uint64_t asked, uint64_t max)
 /* A daemon that was started anew may allow less than what the session was given once. */
 static struct group_limits session_limits_of(const struct session *s)
 {
-	const struct group_limits *max = &s->store->terms.limits, *asked = &s->setup.limits;
+	const struct group_limits *max = &s->store->terms.limits;
+	const struct group_limits *asked = setup_value(&s->setup, &limits_parameter);
 
 	return (struct group_limits){ .memory = limit_within(asked->memory, max->memory),
 				      .pids = limit_within(asked->pids, max->pids),
@@ -44,11 +98,13 @@ static int check_limit_max(uint64_t asked, uint64_t max, const char *field, stru
 
 static int check_setup_limits(const struct setup_request *r, struct err *e)
 {
-	const struct group_limits *asked = &r->params->limits, *max = &r->store->terms.limits;
-	int ret = check_limit_max(asked->memory, max->memory, "_meta.acpd.limits.memoryBytes", e);
+	const struct group_limits *max = &r->store->terms.limits;
+	struct group_limits asked = { 0 };
+	int ret;
 
-	return ret == 0 ? check_limit_max(asked->pids, max->pids, "_meta.acpd.limits.pids", e) :
-			  ret;
+	setup_given_value(r->params, &limits_parameter, &asked);
+	ret = check_limit_max(asked.memory, max->memory, "_meta.acpd.limits.memoryBytes", e);
+	return ret == 0 ? check_limit_max(asked.pids, max->pids, "_meta.acpd.limits.pids", e) : ret;
 }
 
 static int ceiling_check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *field,
@@ -61,20 +117,22 @@ static int ceiling_check_limit(uint64_t asked, uint64_t has, uint64_t more, cons
 }
 
 static int check_limits_ceiling(const struct session *s, const struct setup_params *p,
-				const struct session_ceiling *c, struct err *e)
+				const struct setup_params *c, struct err *e)
 {
-	const struct group_limits has = session_limits_of(s), *asked = &p->limits,
-				  *more = &c->limits;
-	int r = ceiling_check_limit(asked->memory, has.memory, more->memory,
-				    "_meta.acpd.limits.memoryBytes", e);
+	struct group_limits has = session_limits_of(s), asked = { 0 }, more = { 0 };
+	int r;
 
+	setup_given_value(p, &limits_parameter, &asked);
+	setup_given_value(c, &limits_parameter, &more);
+	r = ceiling_check_limit(asked.memory, has.memory, more.memory,
+				"_meta.acpd.limits.memoryBytes", e);
 	if (r == 0)
-		r = ceiling_check_limit(asked->pids, has.pids, more->pids, "_meta.acpd.limits.pids",
+		r = ceiling_check_limit(asked.pids, has.pids, more.pids, "_meta.acpd.limits.pids",
 					e);
 	if (r == 0)
-		r = ceiling_check_limit(asked->cpu_weight,
+		r = ceiling_check_limit(asked.cpu_weight,
 					has.cpu_weight ? has.cpu_weight : CPU_WEIGHT_EVEN,
-					more->cpu_weight, "_meta.acpd.limits.cpuWeight", e);
+					more.cpu_weight, "_meta.acpd.limits.cpuWeight", e);
 	return r;
 }
 
@@ -216,6 +274,7 @@ static void put_limits_bounds(const struct session *s, struct proc_bounds *b)
 
 const struct session_part limits_part = {
 	.name = "limits",
+	.parameters = PARAMETERS(&limits_parameter),
 	.put_status = put_limits,
 	.shut = close_limits,
 	.store_configure = configure_limits,

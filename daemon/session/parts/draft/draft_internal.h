@@ -47,6 +47,8 @@ static inline struct session_draft *draft_of(const struct session *s)
 
 /* If a new session or a fork is to begin with a draft, that comes before its first harness, and its waiters get what goes
  * wrong. */
+/* The client asks for a draft from the beginning. */
+bool draft_is_wanted(const struct session_params *p);
 int draft_launch_first(struct session *s, struct err *e);
 /* A load asks for one: the waiters of the session wait for that, too. */
 void draft_opened(struct session *s, const struct session_params *p);

@@ -267,6 +267,6 @@ int draft_launch_first(struct session *s, struct err *e _unused_)
 
 void draft_opened(struct session *s, const struct session_params *p)
 {
-	if (p->draft == DRAFT_WISH_ON && !session_has_draft(s))
+	if (draft_is_wanted(p) && !session_has_draft(s))
 		draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_WAITER_LOAD;
 }

@@ -9,6 +9,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
+#include "session/parts/draft/draft_terms.h"
 
 #include <errno.h>
 
@@ -65,9 +66,27 @@ static int refuse_draft(const struct session *s, const char *what, struct err *e
 		       "%s while the session has a draft: apply it and turn it off before", what);
 }
 
+static int check_draft_value(struct jval v, const struct parameter_check *c, struct err *e)
+{
+	return MIN(parameter_switch(v, c->field, e), 0);
+}
+
+/* Not kept: a session has a draft, or has none. */
+static const struct session_parameter draft_parameter = {
+	PARAMETER("draft", RAW, "nothing is changed until it is applied"),
+	.order = { .checked = 120 },
+	.check = check_draft_value,
+};
+
+bool draft_is_wanted(const struct session_params *p)
+{
+	return slice_is(setup_given_text(&p->setup, &draft_parameter), "true");
+}
+
 static int check_draft_off(const struct session *s, const struct session_params *p, struct err *e)
 {
-	if (p->draft != DRAFT_WISH_OFF || !session_has_draft(s))
+	if (!slice_is(setup_given_text(&p->setup, &draft_parameter), "false") ||
+	    !session_has_draft(s))
 		return 0;
 	return err_field(e, "_meta.acpd.draft", "DRAFT_ON",
 			 "the session has a draft; _acpd/session/draft turns it off");
@@ -86,12 +105,13 @@ static void free_draft(struct session *s)
 
 static void begin_draft(struct session *s, const struct session_params *p)
 {
-	draft_of(s)->wanted = p->draft == DRAFT_WISH_ON;
+	draft_of(s)->wanted = draft_is_wanted(p);
 }
 
 const struct session_part draft_part = {
 	.name = "draft",
 	.size = sizeof(struct session_draft),
+	.parameters = PARAMETERS(&draft_parameter, &draft_after_parameter),
 	.create = create_draft,
 	.put_status = session_put_draft,
 	.open_tree = draft_open_tree,

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "json/jdec.h"
+#include "session/core/harness/setup.h"
 
 static const struct jfield after_fields[] = {
 	JF_INT(struct draft_terms, checks, "checks", 0, 0, DRAFT_AFTER_MAX),
@@ -15,35 +16,38 @@ static const struct jfield after_fields[] = {
 	JF_END,
 };
 
-int draft_terms_parse(struct slice raw, struct draft_terms *ret, struct err *e)
+static int parse_draft_terms(struct jval v, const char *field _unused_, void *ret, struct err *e)
 {
-	*ret = (struct draft_terms){ 0 };
-	return raw.n ? jdec_strict(raw, after_fields, "_meta.acpd.draftAfter.",
-				   "draftAfter has no such member", ret, e) :
-		       0;
+	return jdec_strict(v.raw, after_fields, "_meta.acpd.draftAfter.",
+			   "draftAfter has no such member", ret, e);
 }
 
-void draft_terms_put(const struct draft_terms *t, struct jw *w, const char *key)
+static void put_draft_terms(const void *value, struct jw *w, const char *key)
 {
-	if (!t->checks && !t->tools)
-		return;
-	jw_object(w, key, JW_INT("checks", t->checks), JW_INT("tools", t->tools));
+	const struct draft_terms *t = value;
+
+	if (t->checks || t->tools)
+		jw_object(w, key, JW_INT("checks", t->checks), JW_INT("tools", t->tools));
 }
 
-void draft_terms_load(struct slice object, struct draft_terms *ret)
+static void load_draft_terms(struct jval v, void *ret)
 {
-	*ret = (struct draft_terms){ 0 };
-	if (!object.n)
-		return;
-	ret->checks = (int64_t)MIN(jobj_uint(object, "checks"), (uint64_t)DRAFT_AFTER_MAX);
-	ret->tools = (int64_t)MIN(jobj_uint(object, "tools"), (uint64_t)DRAFT_AFTER_MAX);
+	struct draft_terms *t = ret;
+
+	t->checks = (int64_t)MIN(jobj_uint(v.raw, "checks"), (uint64_t)DRAFT_AFTER_MAX);
+	t->tools = (int64_t)MIN(jobj_uint(v.raw, "tools"), (uint64_t)DRAFT_AFTER_MAX);
 }
 
-bool draft_terms_replace(struct draft_terms *have, const struct draft_terms *want)
-{
-	bool changed = want && (have->checks != want->checks || have->tools != want->tools);
+const struct session_parameter draft_after_parameter = {
+	PARAMETER("draftAfter", OBJ, "when a draft begins by itself"),
+	.order = { .checked = 130, .stored = 270 },
+	.size = sizeof(struct draft_terms),
+	.parse = parse_draft_terms,
+	.put = put_draft_terms,
+	.load = load_draft_terms,
+};
 
-	if (changed)
-		*have = *want;
-	return changed;
+const struct draft_terms *draft_terms_of(const struct setup *s)
+{
+	return setup_value(s, &draft_after_parameter);
 }

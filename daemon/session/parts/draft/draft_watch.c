@@ -14,6 +14,7 @@
 #include "outbox/outbox.h"
 #include "session/core/session_states.h"
 #include "session/parts/check/turn_proof.h"
+#include "session/parts/draft/draft_terms.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void count_draft_failures(struct session *s, bool failed, int64_t *have, 
 
 void session_draft_note_tool(struct session *s, bool ok)
 {
-	count_draft_failures(s, !ok, &draft_of(s)->failed_tools, s->setup.draft_after.tools,
+	count_draft_failures(s, !ok, &draft_of(s)->failed_tools, draft_terms_of(&s->setup)->tools,
 			     "tools");
 }
 
@@ -171,7 +172,7 @@ void session_draft_note_turn(struct session *s, struct session_turn *t)
 {
 	if (proof_of(t)->verdict != CHECK_UNCHECKED)
 		count_draft_failures(s, proof_of(t)->verdict == CHECK_FAILED,
-				     &draft_of(s)->failed_checks, s->setup.draft_after.checks,
+				     &draft_of(s)->failed_checks, draft_terms_of(&s->setup)->checks,
 				     "checks");
 	if (!session_has_draft(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;

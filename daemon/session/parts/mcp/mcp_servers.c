@@ -32,9 +32,21 @@ void mcp_servers_set_call_ms(struct session *s, int64_t ms)
 	mcp_of(s)->call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
 }
 
+/* Checked in acp/meta.c: tools/ starts the servers. */
+const struct session_parameter mcp_parameter = {
+	PARAMETER("mcp", OBJ, "MCP servers besides `mcpServers`, and their policy"),
+	.order = { .checked = 70, .stored = 140 },
+	.change = SETUP_RESTARTS(2),
+};
+
 struct slice mcp_servers_given(const struct session *s)
 {
 	return slice_of(s->setup.mcp_servers);
+}
+
+struct slice session_mcp(const struct session *s)
+{
+	return slice_of(setup_text(&s->setup, &mcp_parameter));
 }
 
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
@@ -124,6 +136,7 @@ static void put_servers(const struct session *s, struct harness_request *r)
 const struct session_part mcp_part = {
 	.name = "mcp",
 	.size = sizeof(struct session_mcp),
+	.parameters = PARAMETERS(&mcp_parameter),
 	.create = create_mcp,
 	.put_status = put_mcp_status,
 	.shut = forget_mcp_servers,

@@ -56,3 +56,6 @@ void mcp_servers_set_handle(struct session *s, void *own);
 void mcp_servers_set_call_ms(struct session *s, int64_t ms);
 /* Raw mcpServers; empty if absent. */
 struct slice mcp_servers_given(const struct session *s);
+
+/* _meta.acpd.mcp. */
+extern const struct session_parameter mcp_parameter;

@@ -101,11 +101,13 @@ static void ask_free(struct network_ask *a)
 static void keep_host(struct session *s, const char *host, int port)
 {
 	struct egress_rules *more = egress_rules_with(session_rules(s), host, port, NULL);
+	JW_BUF(w, text);
 
 	if (!more)
 		return;
-	egress_rules_free(s->setup.network);
-	s->setup.network = more;
+	egress_rules_put(more, &w, NULL);
+	egress_rules_free(more);
+	setup_change(&s->setup, &network_parameter, (struct jval){ J_OBJECT, buf_slice(&text) });
 	session_note_head(s);
 }
 

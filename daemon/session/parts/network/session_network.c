@@ -33,7 +33,7 @@ static const struct egress_rules *rules_in_force(const struct session_store *st,
 
 const struct egress_rules *session_rules(const struct session *s)
 {
-	return rules_in_force(s->store, s->setup.network);
+	return rules_in_force(s->store, network_rules_of(&s->setup));
 }
 
 /* Parsed like the rules of a client, so that both mean the same. */
@@ -90,9 +90,9 @@ static bool calls_by_itself(const struct setup *have, const struct setup_params 
 	struct harness_provider given;
 	bool r;
 
-	if (!p->provider.n)
+	if (!setup_given(p, &provider_parameter))
 		return have && have->provider && have->gateway.via == PROVIDER_ENVIRONMENT;
-	if (harness_provider_parse(p->provider, &given, NULL) < 0)
+	if (harness_provider_parse(setup_given_text(p, &provider_parameter), &given, NULL) < 0)
 		return false; /* has been checked before */
 	r = given.via == PROVIDER_ENVIRONMENT;
 	harness_provider_done(&given);
@@ -144,11 +144,12 @@ static int check_wall(const struct session_store *st, enum egress_mode mode,
 static int session_network_check(const struct session_store *st, const struct setup *have,
 				 const struct setup_params *p, struct err *e)
 {
-	const struct egress_rules *said = have ? have->network : NULL;
+	const struct egress_rules *said = have ? network_rules_of(have) : NULL;
+	struct slice network = setup_given_text(p, &network_parameter);
 	struct egress_rules *asked = NULL;
 	int r;
 
-	if (p->network.n && egress_rules_parse(p->network, "_meta.acpd.network", &asked, e) < 0)
+	if (network.n && egress_rules_parse(network, "_meta.acpd.network", &asked, e) < 0)
 		return -EINVAL;
 	if (asked)
 		said = asked;
@@ -161,18 +162,21 @@ static int session_network_check(const struct session_store *st, const struct se
 }
 
 static int check_network_ceiling(const struct session *s, const struct setup_params *p,
-				 const struct session_ceiling *c, struct err *e)
+				 const struct setup_params *c, struct err *e)
 {
-	struct egress_rules *rules = NULL;
+	struct slice asked = setup_given_text(p, &network_parameter);
+	struct egress_rules *rules = NULL, *more = NULL;
 	bool ok;
 
-	if (!p->network.n)
+	if (!asked.n)
 		return 0;
-	if (egress_rules_parse(p->network, "_meta.acpd.network", &rules, e) < 0)
+	if (egress_rules_parse(asked, "_meta.acpd.network", &rules, e) < 0)
 		return -EINVAL;
+	setup_given_value(c, &network_parameter, &more);
 	ok = egress_rules_within(rules, session_rules(s)) ||
-	     (c->network && egress_rules_within(rules, c->network));
+	     (more && egress_rules_within(rules, more));
 	egress_rules_free(rules);
+	egress_rules_free(more);
 	return ok ? 0 :
 		    err_field(e, "_meta.acpd.network", "LEVEL_NOT_ALLOWED",
 			      "this token allows the session no wider network than it has");
@@ -319,16 +323,18 @@ static void change_network(struct session *s)
 
 int session_set_network(struct session *s, struct slice network, struct err *e)
 {
-	struct setup_params p = { .network = network, .approval = APPROVAL_UNCHANGED };
+	struct jval rules = { J_OBJECT, network };
+	struct setup_params p = { 0 };
 	unsigned changed;
 
+	setup_give(&p, &network_parameter, rules);
 	if (s->load.before) /* should it fail, all is as it was before */
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "the session is being loaded");
 	if (session_network_check(s->store, &s->setup, &p, e) < 0)
 		return -EINVAL;
 	/* The same rules again restart nothing. */
-	changed = setup_change_network(&s->setup, network);
+	changed = setup_change(&s->setup, &network_parameter, rules);
 	if (!changed)
 		return 0;
 	session_restart_for(s, changed);
@@ -353,7 +359,7 @@ void session_put_network(struct jw *w, const struct session *s)
 	/* without a harness as the next one will have it */
 	enum network_wall wall = s->harness.state == H_NONE ? session_wall(s) : network_of(s)->wall;
 
-	if (!s->setup.network && egress_rules_mode(r) == EGRESS_ON && wall == WALL_NONE)
+	if (!network_rules_of(&s->setup) && egress_rules_mode(r) == EGRESS_ON && wall == WALL_NONE)
 		return;
 	jw_obj(w, "network");
 	egress_rules_put_members(r, w);
@@ -440,6 +446,7 @@ static int network_check_setup(const struct setup_request *r, struct err *e)
 const struct session_part network_part = {
 	.name = "network",
 	.size = sizeof(struct session_network),
+	.parameters = PARAMETERS(&network_parameter),
 	.create = create_network,
 	.setup_changed = change_network,
 	.put_status = session_put_network,

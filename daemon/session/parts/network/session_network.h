@@ -22,6 +22,7 @@
 
 #include "session/parts/session_parts.h"
 #include "base/list.h"
+#include "egress/wire/egress_rules.h"
 #include "proc/spaces/netns.h"
 #include "session/core/harness/setup.h"
 
@@ -71,6 +72,11 @@ static inline struct store_network *store_network_of(const struct session_store 
 {
 	return st->parts[PART_NETWORK];
 }
+
+/* network_rules.c */
+extern const struct session_parameter network_parameter;
+/* The rules that a client has given with this setup; NULL: none. */
+const struct egress_rules *network_rules_of(const struct setup *s);
 /* The rules in force; never NULL. */
 const struct egress_rules *session_rules(const struct session *s);
 /* Variables by which programs find the proxy; nothing without one. */

@@ -127,7 +127,7 @@ void session_put_rules(struct jw *w, const struct session *s)
 	const struct harness_ops *ops = s->def->ops;
 	struct enforcing f = { .s = s, .w = w };
 
-	if (!s->setup.policy && !session_mcp(s).n)
+	if (!session_policy(s).n && !session_mcp(s).n)
 		return;
 	if (ops->asks)
 		f.asks = ops->asks(s->def, s->setup.approval, harness_nests(s->def, &s->setup));

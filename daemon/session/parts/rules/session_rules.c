@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "harnesses/adapter.h"
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
 #include "session/parts/rules/session_rules.h"
@@ -22,6 +23,60 @@ static void mcp_policy_freep(struct mcp_policy **p)
 	mcp_policy_free(*p);
 }
 
+/* --- the parameter --------------------------------------------------------------------------------------------- */
+
+/* The approval that a policy names: enum harness_approval; -1 with e: there is no such word; APPROVAL_MAX: none. */
+static int policy_approval(struct slice policy, struct err *e)
+{
+	struct jval v = jobj_get(policy, "approval");
+	_cleanup_(freep) char *word = NULL;
+	int found = -1;
+
+	if (v.type <= J_NULL)
+		return APPROVAL_MAX;
+	if (jstr_decode(v, 32, &word) == 0)
+		found = harness_approval_find(word);
+	if (found < 0)
+		err_field(e, "_meta.acpd.policy.approval", "FIELD_INVALID",
+			  "approval must be ask, accept-edits or never");
+	return found;
+}
+
+/* The rules themselves are checked in acp/meta.c, which sees those of the MCP servers. */
+static int check_approval(struct jval v, const struct parameter_check *c _unused_, struct err *e)
+{
+	return policy_approval(v.raw, e) < 0 ? -EINVAL : 0;
+}
+
+/* The approval is the harness's own affair: a later policy without the member leaves it. */
+static unsigned apply_policy(struct setup *s, const struct setup_params *p)
+{
+	struct slice policy = setup_given_text(p, &policy_parameter);
+	int approval = policy_approval(policy, NULL);
+	unsigned changed = 0;
+
+	if (policy.n)
+		changed = setup_change(s, &policy_parameter, (struct jval){ J_OBJECT, policy });
+	if (approval < 0 || approval == APPROVAL_MAX ||
+	    s->approval == (enum harness_approval)approval)
+		return changed;
+	s->approval = (enum harness_approval)approval;
+	return changed | policy_parameter.change | SETUP_CHANGED;
+}
+
+const struct session_parameter policy_parameter = {
+	PARAMETER("policy", OBJ, "what is asked and what is allowed"),
+	.order = { .checked = 60, .stored = 150 },
+	.change = SETUP_RESTARTS(3),
+	.check = check_approval,
+	.apply = apply_policy,
+};
+
+struct slice session_policy(const struct session *s)
+{
+	return slice_of(setup_text(&s->setup, &policy_parameter));
+}
+
 /* --- what holds ------------------------------------------------------------------------------------------------ */
 
 /* Without approval, which is the harness's. It was checked when it was given. */
@@ -31,10 +86,10 @@ struct policy *session_rules_policy(const struct session *s)
 	struct policy *p = NULL;
 	struct err e = { 0 };
 
-	if (!s->setup.policy)
+	if (!session_policy(s).n)
 		return NULL;
 	jw_obj(&w, NULL);
-	jw_members(&w, slice_of(s->setup.policy), "approval");
+	jw_members(&w, session_policy(s), "approval");
 	jw_end_obj(&w);
 	if (policy_parse(buf_slice(&b), NULL, &p, &e) < 0)
 		log_warn("session", "a policy cannot be read", "session", s->id, "text", e.msg);
@@ -43,8 +98,7 @@ struct policy *session_rules_policy(const struct session *s)
 
 struct mcp_policy *session_rules_mcp(const struct session *s)
 {
-	struct jval v = s->setup.mcp ? jobj_get(slice_of(s->setup.mcp), "policy") :
-				       (struct jval){ J_NONE, SLICE_NONE };
+	struct jval v = jobj_get(session_mcp(s), "policy");
 	struct mcp_policy *p = NULL;
 
 	if (v.type == J_OBJECT)
@@ -239,6 +293,7 @@ static void load_rules_record(struct session *s, struct slice record)
 const struct session_part rules_part = {
 	.name = "rules",
 	.size = sizeof(struct session_rules),
+	.parameters = PARAMETERS(&policy_parameter),
 	.inherit = inherit_rules,
 	.put_opened = session_put_rules,
 	.free = free_rules,

@@ -49,3 +49,6 @@ bool session_is_gated(const struct session *s);
 /* The session's policy and rules for servers as they are now; free both. */
 struct policy *session_rules_policy(const struct session *s);
 struct mcp_policy *session_rules_mcp(const struct session *s);
+
+/* _meta.acpd.policy. */
+extern const struct session_parameter policy_parameter;
