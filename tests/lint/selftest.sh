@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers parts core names sizes format cppcheck words docs paths page vanishing; do
+for script in layers parts core parameters names sizes format cppcheck words docs paths page vanishing; do
 	expect $script.sh PASS
 done
 
@@ -70,6 +70,15 @@ expect core.sh daemon/session/core/log/b.c:3
 clean
 printf 'void turn_go(void)\n{\n}\n' | put daemon/session/core/new/a.c
 expect core.sh daemon/session/core/new/a.c:0
+
+t() { printf '## The members\n\n| member | meaning |\n|---|---|\n%s\n' "$1" | put daemon/protocol/parameters.md; }
+row() { printf 'const struct session_parameter a = {\n\tPARAMETER("a", STR, "what it is"),\n};\n' | put "$1"; }
+c=daemon/session/core/a.c
+clean; row $c; t '| `a` | what it is, below |'; expect parameters.sh PASS
+clean; row $c; t '| `a` `b` | both |'; expect parameters.sh PASS
+clean; row $c; t '| `b` | what it is |'; expect parameters.sh $c:2
+clean; row $c; t '| `a` | what it was |'; expect parameters.sh $c:2
+clean; row $c; row daemon/session/parts/mcp/b.c; t '| `a` | what it is |'; expect parameters.sh daemon/session/parts/mcp/b.c:2
 
 while read -r file what; do
 	include "$file" "$what"
