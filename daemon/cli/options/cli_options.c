@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "cli/harness/harness_install.h"
+#include "cli/usage/run_stats.h"
 #include "lifecycle/lifecycle.h"
 #include "net/claim/e2b_metadata.h"
 #include "session/parts/programs/programs.h"
@@ -253,7 +254,7 @@ OPT("json", BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOP
     "print one JSON object"),
 /* the usage ledger */
 OPT("by", LIST, SCOPE_STATS, by, "LIST",
-    "Group by harness, model, configVersion, billingRef, day (default: harness,model)"),
+    "Group by " RUN_STATS_BY(", ") " (default: harness,model)"),
 OPT("file", PATH_EACH, LEDGER, file, "FILE",
     "a file of the usage ledger, or a directory with all of them; may be repeated, oldest first (default: "
     "the state directory)"),

@@ -48,8 +48,8 @@ enum checked { CHECKED_VERIFIED, CHECKED_FAILED, CHECKED_MAX };
 /* What a turn can be grouped by: a member of its record, or the day it began. */
 enum stats_key { KEY_HARNESS, KEY_MODEL, KEY_CONFIG, KEY_BILLING, KEY_DAY, KEY_MAX };
 
-static const char *const key_names[KEY_MAX] = { "harness", "model", "configVersion", "billingRef",
-						"day" };
+#define COMMA ,
+static const char *const key_names[KEY_MAX] = { RUN_STATS_BY(COMMA) };
 
 struct group {
 	char *key[KEY_MAX]; /* NULL: not grouped by it */
@@ -429,7 +429,7 @@ static int stats_read_by(struct run_stats *s, const char *by, struct err *e)
 			k++;
 		if (k == KEY_MAX)
 			return err_field(e, "--by", "FIELD_INVALID",
-					 "--by: not one of " RUN_STATS_BY ": \"%.*s\"",
+					 "--by: not one of " RUN_STATS_BY(" ") ": \"%.*s\"",
 					 (int)MIN(word.n, (size_t)WORD_MAX), word.p);
 		s->by[k] = true;
 	}

@@ -12,8 +12,9 @@
 
 struct run_stats;
 
-/* Words that turns can be grouped by, in the order of the output. */
-#define RUN_STATS_BY "harness model configVersion billingRef day"
+/* Words that turns can be grouped by, in the order of the output. between: what separates them, such as ", ". */
+#define RUN_STATS_BY(between)                                                                      \
+	"harness" between "model" between "configVersion" between "billingRef" between "day"
 
 /* Groups by those words of RUN_STATS_BY, separated by commas; NULL: harness,model. Returns NULL with e if one is not among them. */
 struct run_stats *run_stats_new(const char *by, struct err *e);

@@ -1,6 +1,6 @@
 /*
  * transcript.h - one entry of the event log as a public event: {seq, ts, sessionId, turnId?, traceparent?,
- * clientRequestId?, attempt?, billingRef?, configVersion?, sandboxId?, kind, event?, final?, ...data}.
+ * clientRequestId?, attempt?, labels of the session, sandboxId?, kind, event?, final?, ...data}.
  *
  * kind is one of a closed list: plan, tool_call, result, check, ask_approval, complete, prompt, message, thought,
  * usage, artifact, lifecycle, error. data are the members of the ACP update (or of our own event) as they are; one that
