@@ -35,11 +35,6 @@ int session_tree_open(struct session *s, struct err *e)
 	return PARTS_FIRST(open_tree, s, e);
 }
 
-struct slice session_policy(const struct session *s)
-{
-	return slice_of(s->setup.policy);
-}
-
 struct slice session_env(const struct session *s)
 {
 	return slice_of(s->setup.env);
