@@ -109,12 +109,8 @@ static const char *kind_of_action(struct jval type)
 static const char *command_kind(struct jval list)
 {
 	const char *kind = NULL;
-	struct jiter it;
-	struct jval v;
 
-	if (!jiter_init(&it, list))
-		return "execute";
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		const char *k = kind_of_action(jobj_get(v.raw, "type"));
 
 		if (kind && strcmp(kind, k) != 0)
@@ -129,19 +125,16 @@ static void command_head(struct jw *w, struct slice item, const struct tool_row 
 	static const char *const input[] = { "command", "cwd", NULL };
 	_cleanup_(freep) char *command = codex_str(item, "command"), *cwd = codex_str(item, "cwd");
 	_cleanup_(freep) char *text = codex_command_text(command ? command : "");
-	struct jval list = jobj_get(item, "commandActions"), v;
-	struct jiter it;
+	struct jval list = jobj_get(item, "commandActions");
 
 	put_item_title(w, text);
 	jw_str(w, "name", "exec_command");
 	jw_str(w, "kind", command_kind(list));
 	jw_arr(w, "locations");
-	if (jiter_init(&it, list)) {
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *path = codex_str(v.raw, "path");
+	jarr_each(v, list) {
+		_cleanup_(freep) char *path = codex_str(v.raw, "path");
 
-			put_location(w, cwd, path);
-		}
+		put_location(w, cwd, path);
 	}
 	jw_end_arr(w);
 	put_raw_members(w, "rawInput", item, input);
@@ -199,23 +192,18 @@ static void change_title(struct jw *w, struct slice first, size_t n)
 static void patch_head(struct jw *w, struct slice item, const struct tool_row *row _unused_)
 {
 	static const char *const input[] = { "changes", NULL };
-	struct jval list = jobj_get(item, "changes"), v;
 	struct slice first = SLICE_NONE;
-	struct jiter it;
 	size_t n = 0;
 
 	jw_arr(w, "locations");
-	if (jiter_init(&it, list)) {
-		for (; jiter_next(&it, NULL, &v); n++) {
-			_cleanup_(freep) char *path = codex_str(v.raw, "path");
-			_cleanup_(freep) char *to =
-				codex_str(jobj_get(v.raw, "kind").raw, "move_path");
+	jarr_each(v, jobj_get(item, "changes")) {
+		_cleanup_(freep) char *path = codex_str(v.raw, "path");
+		_cleanup_(freep) char *to = codex_str(jobj_get(v.raw, "kind").raw, "move_path");
 
-			if (!n)
-				first = v.raw;
-			put_location(w, NULL, path);
-			put_location(w, NULL, to);
-		}
+		if (!n++)
+			first = v.raw;
+		put_location(w, NULL, path);
+		put_location(w, NULL, to);
 	}
 	jw_end_arr(w);
 	change_title(w, first, n);

@@ -327,20 +327,17 @@ static bool is_secret(const char *path)
 
 static bool reads_unasked(struct slice call)
 {
-	struct jval kind = jobj_get(call, "kind"), v;
+	struct jval kind = jobj_get(call, "kind");
 	bool search = jstr_is(kind, "search");
-	struct jiter it;
 
 	if (!search && !jstr_is(kind, "read"))
 		return false;
-	if (jiter_init(&it, jobj_get(call, "locations")))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *path = NULL;
+	jarr_each(v, jobj_get(call, "locations")) {
+		_cleanup_(freep) char *path = NULL;
 
-			if (jstr_decode(jobj_get(v.raw, "path"), 4096, &path) < 0 ||
-			    is_secret(path))
-				return false;
-		}
+		if (jstr_decode(jobj_get(v.raw, "path"), 4096, &path) < 0 || is_secret(path))
+			return false;
+	}
 	return true;
 }
 

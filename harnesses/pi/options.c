@@ -305,15 +305,12 @@ static void put_command(struct jw *w, struct slice command)
 void pi_commands_emit(struct harness *h, struct slice commands)
 {
 	JW_BUF(w, b);
-	struct jiter it;
-	struct jval v;
 
 	harness_update_open(&w, UPDATE_COMMANDS);
 	jw_arr(&w, "availableCommands");
-	if (jscan_value(commands, &v) == JSCAN_OK && jiter_init(&it, v))
-		while (jiter_next(&it, NULL, &v))
-			if (v.type == J_OBJECT)
-				put_command(&w, v.raw);
+	jarr_each(v, commands)
+		if (v.type == J_OBJECT)
+			put_command(&w, v.raw);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	harness_send_update(&h->host, UPDATE_COMMANDS, &b);

@@ -185,19 +185,12 @@ static bool block_ok(struct slice block)
 
 static void put_result_content(struct jw *w, const struct pi_call *call, struct slice result)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "content");
 	if (call && call->diff)
 		pi_put_diff(w, slice_of(call->diff));
-	if (jiter_init(&it, jobj_get(result, "content"))) {
-		while (jiter_next(&it, NULL, &v)) {
-			if (v.type != J_OBJECT || !block_ok(v.raw))
-				continue;
+	jarr_each(v, jobj_get(result, "content"))
+		if (v.type == J_OBJECT && block_ok(v.raw))
 			jw_object(w, NULL, JW_STR("type", "content"), JW_RAW("content", v.raw));
-		}
-	}
 	jw_end_arr(w);
 }
 
