@@ -31,7 +31,7 @@ static const struct {
 	const char *record, *want;
 } records[] = {
 	{ "{}", "" },
-	{ "{\"network\":{\"mode\":\"open\"}}", ON }, /* what it was called at first */
+	{ "{\"network\":{\"mode\":\"open\"}}", OFF },
 	{ "{\"network\":" ON "}", ON },
 	{ "{\"network\":" OFF "}", OFF },
 	{ "{\"network\":" TWO "}", TWO },

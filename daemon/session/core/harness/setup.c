@@ -1,5 +1,6 @@
 /*
- * setup.c - the parameters a session's harness is started with: change, copy, inherit, forget.
+ * setup.c - the parameters a session's harness is started with: change, copy, inherit, forget. What goes by the rows of the
+ * parameters is in setup_values.c.
  *
  * setup_apply returns which parameters changed, and whether the harness must restart for them.
  * Server lists that are equal for the harness (put_seen) do not restart it. `gateway` is parsed
@@ -235,8 +236,7 @@ static char **owned_at(struct setup *s, size_t i)
 	return (char **)((char *)s + owned[i]);
 }
 
-/* Some of them are, or hold, values of secrets. */
-static void free_wiped(char *text)
+void setup_free_text(char *text)
 {
 	/* explicit_bzero: the compiler must not drop a write before free. */
 	if (text)
@@ -250,7 +250,7 @@ void setup_done(struct setup *s)
 	provider_keys_done(&s->keys);
 	setup_free_values(s);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
-		free_wiped(*owned_at(s, i));
+		setup_free_text(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
 }
 

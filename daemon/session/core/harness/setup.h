@@ -164,6 +164,8 @@ unsigned setup_apply_given(struct setup *s, const struct setup_params *p);
 void setup_inherit_values(struct setup *s, const struct setup *from);
 void setup_copy_values(struct setup *s, const struct setup *from);
 void setup_free_values(struct setup *s);
+/* Wipes a text, which may hold a secret, and frees it; NULL is fine. */
+void setup_free_text(char *text);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);
 /* From such a record; what is malformed counts as absent. */

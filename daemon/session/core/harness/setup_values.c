@@ -269,7 +269,7 @@ void setup_free_values(struct setup *s)
 {
 	for (size_t i = 0; i < s->nvalues; i++) {
 		value_free(s->values[i].of, s->values[i].value);
-		free(s->values[i].text);
+		setup_free_text(s->values[i].text);
 	}
 	free(s->values);
 }
