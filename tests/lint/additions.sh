@@ -36,10 +36,11 @@ end() {
 	done
 }
 
-# A parameter of the part check: its row, its line in the list of the part, and its line of the page.
-file=daemon/session/parts/check/check_run.c page=daemon/protocol/parameters.md
+# A parameter of the first part that has one: its row, its line in the list of the part, and its line of the page.
+file=$(cd "$top" && grep -rl '[.]parameters = PARAMETERS(' daemon/session/parts | sort | head -1)
+page=daemon/protocol/parameters.md
 begin
-sed -i -e 's|^const struct session_part check_part = {|static const struct session_parameter dummy_parameter = {\
+sed -i -e 's|^const struct session_part [a-z]*_part = {|static const struct session_parameter dummy_parameter = {\
 	PARAMETER("dummy", STR, "a word for nothing"),\
 	.max = 8,\
 	.order = { .stored = PARAMETER_LAST },\
