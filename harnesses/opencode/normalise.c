@@ -328,11 +328,14 @@ static bool is_secret(const char *path)
 static bool reads_unasked(struct slice call)
 {
 	struct jval kind = jobj_get(call, "kind");
-	bool search = jstr_is(kind, "search");
+	struct jval locations = jobj_get(call, "locations");
 
-	if (!search && !jstr_is(kind, "read"))
+	if (!jstr_is(kind, "search") && !jstr_is(kind, "read"))
 		return false;
-	jarr_each(v, jobj_get(call, "locations")) {
+	/* What is no list may name any file. */
+	if (locations.type > J_NULL && locations.type != J_ARRAY)
+		return false;
+	jarr_each(v, locations) {
 		_cleanup_(freep) char *path = NULL;
 
 		if (jstr_decode(jobj_get(v.raw, "path"), 4096, &path) < 0 || is_secret(path))

@@ -213,11 +213,26 @@ static int pack_check(const struct index_entry *e, const char *content)
 
 static int pack_read_frame(struct packfile *p, const struct index_entry *e, char *to)
 {
+	int r;
+
 	if (!p->inflate)
 		p->inflate = ZSTD_createDCtx();
 	if (!p->inflate || buf_reserve(&p->piece, PIECE) < 0)
 		return -ENOMEM;
-	return pack_inflate(p, e, to);
+	r = pack_inflate(p, e, to);
+	return r < 0 ? r : pack_check(e, to);
+}
+
+static int pack_read(struct packfile *p, const struct index_entry *e, char *to)
+{
+	int r = -EBADMSG;
+
+	if (e->packed == e->size) {
+		r = file_read_at(p->fd, to, e->size, e->at);
+		if (r == 0)
+			r = pack_check(e, to);
+	}
+	return r == -EBADMSG ? pack_read_frame(p, e, to) : r;
 }
 
 int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret)
@@ -230,10 +245,7 @@ int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *r
 	ret->max = e->size; /* whatever it was used for before */
 	if (buf_reserve(ret, e->size) < 0)
 		return -ENOMEM;
-	r = e->packed == e->size ? file_read_at(p->fd, ret->data, e->size, e->at) :
-				   pack_read_frame(p, e, ret->data);
-	if (r == 0)
-		r = pack_check(e, ret->data);
+	r = pack_read(p, e, ret->data);
 	if (r == 0)
 		ret->len = e->size;
 	return r;

@@ -1,6 +1,7 @@
 /*
  * packfile.h - the contents that an index and its turns refer to: one append-only file. A content is a zstd frame with
- * its size in it, or the bytes as they are: then its entry has packed == size. Empty contents are not in it.
+ * its size in it, or the bytes as they are: then its entry has packed == size. (Packs of earlier versions may have a
+ * frame that is just as long as its content; the digest tells.) Empty contents are not in it.
  *
  * Functions return 0 or a negative errno; -EBADMSG for contents that are not what the entry says; -EFBIG beyond max.
  */

@@ -31,7 +31,7 @@ static const struct {
 	const char *record, *want;
 } records[] = {
 	{ "{}", "" },
-	{ "{\"network\":{\"mode\":\"open\"}}", OFF },
+	{ "{\"network\":{\"mode\":\"open\"}}", ON }, /* what it was called at first */
 	{ "{\"network\":" ON "}", ON },
 	{ "{\"network\":" OFF "}", OFF },
 	{ "{\"network\":" TWO "}", TWO },

@@ -5,6 +5,8 @@
  */
 #include "session/parts/network/session_network.h"
 
+#include "json/jstr.h"
+
 /* The value of the parameter. */
 struct network_value {
 	struct egress_rules *rules; /* NULL: the client has not given any */
@@ -25,11 +27,13 @@ static void put_network_rules(const void *value, struct jw *w, const char *key)
 		egress_rules_put(v->rules, w, key);
 }
 
-/* Rules that are not known here allow nothing. */
+/* Rules that are not known here allow nothing. "open" is what mode "on" was called at first. */
 static void load_network(struct jval v, void *ret)
 {
 	struct network_value *value = ret;
 
+	if (jstr_is(jobj_get(v.raw, "mode"), "open"))
+		v.raw = SLICE("{\"mode\":\"on\"}");
 	/* Fails closed: a session of a later acpd must not get more network than it had. */
 	if (egress_rules_parse(v.raw, "network", &value->rules, NULL) < 0)
 		egress_rules_parse(SLICE("{\"mode\":\"off\"}"), "network", &value->rules, NULL);
