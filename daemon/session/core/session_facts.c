@@ -3,8 +3,6 @@
 
 #include "session/core/session_part.h"
 
-#include <errno.h>
-
 const char *session_id(const struct session *s)
 {
 	return s->id;
@@ -48,11 +46,6 @@ const char *session_home(const struct session *s)
 const struct agent_user *session_user(const struct session *s)
 {
 	return &s->user;
-}
-
-void session_note_lifecycle(struct session *s, struct slice members)
-{
-	event_note(s, EVENT_LIFECYCLE, members);
 }
 
 void session_cancel_work(struct session *s, const void *ctx)

@@ -2,8 +2,6 @@
  * the trace. */
 #include "session/core/session_internal.h"
 
-#include <stdio.h>
-
 const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE])
 {
 	if (!t->span.on)
@@ -57,4 +55,9 @@ void turn_log(const struct session_turn *t, enum log_level level, const char *ev
 	va_start(ap, event);
 	session_log_write(t->session, t, level, event, ap);
 	va_end(ap);
+}
+
+void session_note_lifecycle(struct session *s, struct slice members)
+{
+	event_note(s, EVENT_LIFECYCLE, members);
 }
