@@ -6,9 +6,6 @@
  */
 #include "harnesses/adapter.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- to the program ------------------------------------------------------------------------------------------ */
 
 int harness_send(const struct harness_host *host, const struct buf *b)

@@ -8,9 +8,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct need {
 	const char *key;
 	enum jtype type;

@@ -20,9 +20,6 @@
 #include "base/slice.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* What the harness can do, end to end. From its table row before a child exists, then as it reports itself. */
 struct harness_caps {
 	bool image, audio, embedded_context; /* promptCapabilities */

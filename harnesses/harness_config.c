@@ -16,9 +16,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define MANIFEST_ENTRIES_MAX 64
 #define MANIFEST_ARGS_MAX 64
 #define ENV_NAME_MAX 256

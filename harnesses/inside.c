@@ -14,11 +14,7 @@
 #include "json/jscan.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LINKS_MAX 40 /* as in the kernel */
 

@@ -11,9 +11,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define MODEL_LEN_MAX 256
 #define MODELS_MAX 256
 #define FIELD "_meta.acpd.provider."

@@ -11,8 +11,6 @@
 
 #include "base/util.h"
 
-#include <string.h>
-
 static const struct {
 	int status;
 	const char *cls;

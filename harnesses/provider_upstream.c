@@ -12,9 +12,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define HEADERS_MAX 64
 #define HEADER_VALUE_MAX (64 * KIB)
 #define AUTH_TEXT_MAX 128

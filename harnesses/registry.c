@@ -16,9 +16,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define MANIFEST_MAX (1 * MIB)
 
 struct builtin {

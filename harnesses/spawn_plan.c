@@ -11,8 +11,6 @@
 #include "base/strv.h"
 #include "base/util.h"
 
-#include <string.h>
-
 void harness_plan_arg(struct harness_plan *p, const char *arg)
 {
 	/* + 2: the new argument and NULL. */

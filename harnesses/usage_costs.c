@@ -13,8 +13,6 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* --- what a harness reports ----------------------------------------------------------------------------------- */
 
 #define COUNT_VALUE_MAX (1ull << 53) /* above, readers of JSON disagree about it */

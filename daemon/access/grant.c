@@ -11,9 +11,6 @@
 #include "base/strv.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct grant {
 	enum grant_scope scope;
 	bool over;

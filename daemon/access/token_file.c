@@ -16,8 +16,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-
 #define TOKENS_VERSION 1
 
 struct token *token_free(struct token *t)

@@ -13,8 +13,6 @@
 #include "base/slice.h"
 #include "digest/digest.h"
 
-#include <stdint.h>
-
 struct token {
 	struct list link;
 	char *id, *label;

@@ -13,9 +13,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define DAY_MS 86400000ULL
 
 struct token_order {

@@ -15,10 +15,6 @@
 #include "base/log.h"
 #include "base/os/file.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #define TOKEN_BYTES 32
 #define TOKEN_ID_BYTES 8
 #define LOOK_AGAIN_MS 60000 /* the wall clock may be set meanwhile */

@@ -9,8 +9,6 @@
 #include "json/jdec.h"
 #include "session/parts/approval/approvals.h"
 
-#include <errno.h>
-
 struct approvals_args {
 	char *session_id, *cursor;
 	struct slice meta;

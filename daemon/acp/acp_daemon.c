@@ -11,8 +11,6 @@
 #include "json/jstr.h"
 #include "session/parts/programs/programs.h"
 
-#include <errno.h>
-
 static void put_daemon_life(struct jw *w, const struct session_store *st)
 {
 	struct store_totals t;

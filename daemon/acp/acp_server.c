@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-
 void acp_server_set(struct acp_server *srv, const struct acp_config *cfg)
 {
 	xstrset(&srv->default_harness, cfg->default_harness);

@@ -18,8 +18,6 @@
 #include "loop/loop.h"
 #include "session/core/session.h"
 
-#include <stdbool.h>
-
 struct acp_config {
 	const char *default_harness; /* id; must exist */
 	uint64_t backlog_max;	     /* bytes of session output a reader may lag behind */

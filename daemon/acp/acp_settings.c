@@ -9,9 +9,6 @@
 #include "json/jstr.h"
 #include "session/parts/network/session_network.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct choice_args {
 	char *session_id, *value;
 };

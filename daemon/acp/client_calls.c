@@ -14,8 +14,6 @@
 #include "session/parts/model/tunnel.h"
 #include "session/parts/mcp/upcall.h"
 
-#include <errno.h>
-
 struct conn_port {
 	struct list link;
 	struct acp_conn *conn;

@@ -15,9 +15,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define WATCH_MS 1000
 
 void outgoing_free(struct acp_conn *c, struct outgoing *o)

@@ -14,8 +14,6 @@
 #include "json/jstr.h"
 #include "session/core/session.h"
 
-#include <errno.h>
-
 struct init_args {
 	int64_t version;
 	struct slice capabilities;

@@ -14,9 +14,6 @@
 #include "tools/builtin/testrun/testrun.h"
 #include "tools/relay/server_request.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* What is put into workspace and home, for calls that start the harness. */
 #define PROVISION_FIELDS                                                                           \
 	JF_OBJ(struct session_args, provision.workspace, "workspace", 0),                          \

@@ -10,9 +10,6 @@
 #include "json/jstr.h"
 #include "session/parts/users/session_uids.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* What a method may do to the session that it names, and so who may call it. daemon/protocol/sessions.md */
 enum method_access {
 	ACCESS_ANY, /* it names none, or only reads; or it is how a connection becomes the driver */

@@ -13,9 +13,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define PATH_LEN_MAX 4096
 
 /* --- decoding ---------------------------------------------------------------------------------------- */

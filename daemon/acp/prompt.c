@@ -9,9 +9,6 @@
 #include "session/parts/check/check.h"
 #include "session/core/turn/prompt_content.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct prompt_args {
 	char *session_id, *key, *when_busy;
 	struct slice prompt, meta, budgets, checks, retry;

@@ -7,9 +7,6 @@
 #include "base/limits.h"
 #include "fetcher/fetcher.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define PROVIDER_ID "main"
 
 struct conn_provider {

@@ -7,9 +7,6 @@
  */
 #include "acp/params.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static void notify_foreign_cursor(struct acp_conn *c, struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

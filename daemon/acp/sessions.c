@@ -8,9 +8,6 @@
 #include "base/format/digits.h"
 #include "base/limits.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- answers ------------------------------------------------------------------------------------------- */
 
 static void put_opened_acpd(struct jw *w, struct acp_conn *c, struct session *s)

@@ -7,8 +7,6 @@
  */
 #include "acp/acp_internal.h"
 
-#include <stdio.h>
-
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e)
 {
 	struct view *v = view_find(c, session_id);

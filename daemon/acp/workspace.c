@@ -12,9 +12,6 @@
 #include "json/jstr.h"
 #include "session/parts/workspace/artifact_store.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct provision_args {
 	char *session_id;
 	struct slice meta;

@@ -11,8 +11,6 @@
 
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 #define OWN_PREFIX "acpd-"
 
 /* "acpd-…": the daemon gave that id. */

@@ -14,8 +14,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 static const struct jfield input_fields[] = {
 	JF_STR(struct agui_input, thread_id, "threadId", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),
 	JF_STR(struct agui_input, run_id, "runId", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),

@@ -9,9 +9,6 @@
 #include "base/slice.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 enum agui_role {
 	ROLE_USER,
 	ROLE_SYSTEM,

@@ -16,7 +16,6 @@
 #include "session/parts/mcp/mcp_servers.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* --- the transport -------------------------------------------------------------------------------------------------- */
 

@@ -18,9 +18,6 @@
 #include "json/jstr.h"
 #include "session/parts/mcp/mcp_servers.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- the stream of a run ---------------------------------------------------------------------------------------------- */
 
 /* It says what it has to say when it is asked next. */

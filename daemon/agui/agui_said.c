@@ -14,9 +14,6 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* --- digests: FNV-1a of each text, and sums where the order does not count ------------------------------------------- */
 
 #define FNV_BASIS 0xcbf29ce484222325u

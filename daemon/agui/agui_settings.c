@@ -12,9 +12,6 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- profiles ------------------------------------------------------------------------------------------------------- */
 
 /* The next item of a list; false: there is none. */

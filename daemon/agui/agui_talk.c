@@ -13,7 +13,6 @@
 #include "json/jstr.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 const char *agui_id(char out[AGUI_ID_SIZE], uint64_t seq)
 {

@@ -17,8 +17,6 @@
 #include "json/jstr.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 
 #define SUFFIX ".json"
 

@@ -12,8 +12,6 @@
 #include "json/jstr.h"
 #include "session/parts/approval/approvals.h"
 
-#include <stdio.h>
-
 /* Raw array of open questions. */
 static struct slice list_questions(const struct agui *a, const char *session_id, struct buf *b)
 {

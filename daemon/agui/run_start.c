@@ -11,9 +11,6 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- the thread ----------------------------------------------------------------------------------------------------- */
 
 static int refuse_busy(struct err *e, const char *why)

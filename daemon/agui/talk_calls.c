@@ -9,8 +9,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 static struct agui_call *find_harness_call(struct agui_talk *t, const char *harness_id)
 {
 	list_each(c, &t->calls.list, struct agui_call, link)

@@ -9,8 +9,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* --- plans with an id ---------------------------------------------------------------------------------------------- */
 
 struct agui_plan {

@@ -19,10 +19,6 @@
 #include "base/os/file.h"
 #include "base/os/threads.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* --- entries ---------------------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 
-#include <errno.h>
 #include <sys/statvfs.h>
 
 /* A file takes whole blocks, and a name. */

@@ -12,10 +12,6 @@
 #include "base/os/file.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 
 enum upload_state {

@@ -18,15 +18,11 @@
 #include "base/os/file.h"
 #include "base/os/threads.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #define NICENESS 10
 

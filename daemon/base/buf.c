@@ -10,9 +10,7 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 void buf_release(struct buf *b)
 {

@@ -10,7 +10,6 @@
 #include "base/util.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <sys/random.h>
 
 static _Atomic uint64_t skipped;

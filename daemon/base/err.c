@@ -7,9 +7,7 @@
  */
 #include "base/err.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 /* Bytes of the last character if it is incomplete, else 0. */
 static size_t incomplete_tail(const char *s, size_t n)

@@ -7,8 +7,6 @@
 
 #include "base/util.h"
 
-#include <stdbool.h>
-
 struct list {
 	struct list *next, *prev;
 };

@@ -14,8 +14,6 @@
 #include "base/clock.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 #define LOG_STRING_MAX 8192 /* of one value; the rest is cut off */
 

@@ -9,7 +9,6 @@
 #include "base/util.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 

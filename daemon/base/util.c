@@ -1,7 +1,6 @@
 #include "base/util.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 char *xprintf(const char *fmt, ...)
 {

@@ -1,5 +1,6 @@
 /*
- * util.h - the few macros that everything else uses, and arrays.
+ * util.h - the few macros that everything else uses, and arrays; with the headers of libc that nearly every file needs, so
+ * that no other file that has this one includes them.
  *
  * Ownership is visible in the text: a local that owns something is marked _cleanup_(...), and code that passes it on
  * writes TAKE_PTR / TAKE_FD. Small fixed allocations abort when memory is gone (x*alloc); sizes that a
@@ -8,10 +9,13 @@
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

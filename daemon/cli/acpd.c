@@ -11,8 +11,6 @@
 
 #include "http/openapi.h"
 
-#include <stdio.h>
-
 /* The description of the API, as GET /openapi.json serves it. */
 static int cmd_openapi(const struct config *c _unused_)
 {

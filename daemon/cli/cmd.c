@@ -16,9 +16,7 @@
 #include "proc/proc.h"
 #include "proc/table/process_tree.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <time.h>
 
 int fail(int code, const char *fmt, ...)

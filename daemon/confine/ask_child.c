@@ -2,9 +2,7 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 
 static ssize_t child_read(int fd, char *to, size_t size)

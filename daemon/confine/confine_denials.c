@@ -11,7 +11,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>

@@ -11,7 +11,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
 

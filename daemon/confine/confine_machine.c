@@ -12,13 +12,10 @@
 #include "base/util.h"
 #include "confine/ask_child.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

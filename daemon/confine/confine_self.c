@@ -2,7 +2,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -13,7 +13,6 @@
 #include "confine/ask_child.h"
 #include "confine/watched.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -10,7 +10,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>

@@ -22,7 +22,6 @@
 #include "base/util.h"
 #include "diff/myers.h"
 
-#include <errno.h>
 #include <sys/auxv.h>
 
 /* The part of one text between the first and the last difference. */

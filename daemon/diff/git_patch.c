@@ -28,7 +28,6 @@
 #include "diff/diff_lines.h"
 #include "digest/digest.h"
 
-#include <errno.h>
 #include <zlib.h>
 
 /* --- names ----------------------------------------------------------------------------------------------- */

@@ -18,8 +18,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
-
 /* One direction of a search: at[d] is how far the ways on diagonal d (x - y) got; the diagonals seen are lo..hi. */
 struct front {
 	int32_t *at; /* points at the diagonal of the corner, mid */

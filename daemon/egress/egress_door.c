@@ -13,10 +13,8 @@
 #include "egress/wire/egress_host.h"
 #include "json/jenc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* --- what the program is told --------------------------------------------------------------------------------- */

@@ -13,9 +13,7 @@
 #include "base/util.h"
 #include "digest/digest.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 
 #define ELEMENT_MAX 128
 #define OWN_PORTS 1024 /* the first port that a program without privileges may listen on */

@@ -14,8 +14,6 @@
 #include "base/log.h"
 #include "egress/nft_program.h"
 
-#include <errno.h>
-
 #define FIELD "_meta.acpd.network"
 
 enum hold_state {

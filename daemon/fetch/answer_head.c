@@ -15,8 +15,6 @@
 #include "base/format/utf8.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-
 struct answer_field {
 	char *name;
 	struct buf value;

@@ -11,7 +11,6 @@
 #include "base/util.h"
 #include "fetcher/wire/fetch_frame.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 /* --- the URL -------------------------------------------------------------------------------------------------- */

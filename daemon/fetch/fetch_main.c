@@ -10,11 +10,8 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -9,8 +9,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
-
 struct fetch_server {
 	struct fetch_world world;
 	struct held_keys keys;

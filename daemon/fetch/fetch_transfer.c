@@ -12,9 +12,7 @@
 #include "base/util.h"
 #include "base/net/address_rules.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #define CONNECT_MS 30000L

@@ -13,8 +13,6 @@
 #include "base/util.h"
 #include "fetcher/wire/fetch_frame.h"
 
-#include <errno.h>
-
 struct held_key {
 	struct list link;
 	uint32_t number;

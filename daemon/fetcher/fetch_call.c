@@ -14,9 +14,6 @@
 #include "fetcher/wire/fetch_frame.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define TELL_BYTES (FETCH_WINDOW / 4) /* that were taken, until acpd-fetch is told */
 
 /* --- callbacks ------------------------------------------------------------------------------------------------ */

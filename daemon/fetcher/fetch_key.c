@@ -11,8 +11,6 @@
 #include "base/http/http_fields.h"
 #include "base/os/locked.h"
 
-#include <errno.h>
-
 static int fetch_key_check(const struct fetcher *f, const char *name, const char *prefix,
 			   struct slice value, struct err *e)
 {

@@ -12,9 +12,6 @@
 #include "base/os/locked.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- the program ---------------------------------------------------------------------------------------------- */
 
 char *fetcher_program(void)

@@ -14,9 +14,6 @@
 #include "http/openapi.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct route {
 	const char *method, *path; /* path: a pattern of http/request_parts.h */
 	enum grant_need need;

@@ -19,8 +19,6 @@
 #include "session/core/session.h"
 #include "tools/hosted/hosted.h"
 
-#include <stdbool.h>
-
 struct http_request;
 struct http_reply;
 

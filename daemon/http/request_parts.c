@@ -13,8 +13,6 @@
 #include "base/format/utf8.h"
 #include "base/util.h"
 
-#include <errno.h>
-
 /* --- path and Accept ------------------------------------------------------------------------------------------- */
 
 bool route_match(const char *pattern, const char *path, struct slice params[ROUTE_PARAMS_MAX])

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stdint.h>
-
 /* --- path and Accept ------------------------------------------------------------------------------------------- */
 
 #define ROUTE_PARAMS_MAX 2

@@ -11,11 +11,6 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /* From the folder of the executable: where it is installed, and where make ui builds it. */
 static const char *const beside[] = { "../share/acpd/ui", "../ui" };
 

@@ -9,9 +9,6 @@
 
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static const char *const type_names[] = {
 	[JF_T_STR] = "a string",  [JF_T_BOOL] = "a boolean", [JF_T_INT] = "an integer",
 	[JF_T_OBJ] = "an object", [JF_T_ARR] = "an array",   [JF_T_RAW] = "a value",

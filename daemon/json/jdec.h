@@ -18,9 +18,6 @@
 #include "base/slice.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum jftype { JF_T_STR, JF_T_BOOL, JF_T_INT, JF_T_OBJ, JF_T_ARR, JF_T_RAW, JF_T_TEXT };
 
 enum jfflag {

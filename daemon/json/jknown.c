@@ -13,8 +13,6 @@
 #include "base/limits.h"
 #include "json/jwalk.h"
 
-#include <stdlib.h>
-
 _Thread_local struct jknown *jknown_used;
 
 /* The last value that begins at p or before it; NULL: there is none. */

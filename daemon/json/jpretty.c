@@ -6,7 +6,6 @@
 #include "json/jstr.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 
 static cJSON *tree_of(struct jval v);
 

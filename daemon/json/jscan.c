@@ -17,9 +17,6 @@
 #include "json/jstr.h"
 #include "json/jwalk.h"
 
-#include <stdint.h>
-#include <stdio.h>
-
 const char *jscan_strerror(enum jscan_error e)
 {
 	static const char *const text[] = {

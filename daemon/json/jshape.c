@@ -8,7 +8,6 @@
  */
 #include "json/jshape.h"
 
-#include "base/util.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

@@ -12,8 +12,6 @@
 #include "base/util.h"
 #include "json/jplain.h"
 
-#include <errno.h>
-
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 static int hex4(const char *p)

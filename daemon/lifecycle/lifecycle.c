@@ -22,8 +22,6 @@
 #include "base/log.h"
 #include "session/core/activity.h"
 
-#include <errno.h>
-
 #define DRAIN_LOOK_MS 20 /* between two looks whether the work has ended */
 
 /* What is told of at a time, and compared with the time before. Times are monotonic. */

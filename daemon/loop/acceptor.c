@@ -3,7 +3,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -10,8 +10,6 @@
 
 #include "loop/loop.h"
 
-#include <stdbool.h>
-
 struct acceptor {
 	struct loop *loop;
 	struct loop_io io;

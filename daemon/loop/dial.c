@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 

@@ -12,12 +12,10 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <unistd.h>
 
 #define OF_FILE (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB)
 #define OF_DIR (IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)

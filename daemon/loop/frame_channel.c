@@ -13,7 +13,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -14,9 +14,6 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 
-#include <stdint.h>
-#include <sys/types.h>
-
 /*
  * A frame is a head of FRAME_HEAD_SIZE bytes (length of the payload, number, type; in the byte order of the machine) and
  * the payload. Types begin with 1; the two programs define them, and what the number counts. Each treats the bytes of the

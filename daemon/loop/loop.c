@@ -13,7 +13,6 @@
 #include "base/os/threads.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>

@@ -18,7 +18,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 
 /* A busy machine is late by less. */
 #define LOOP_LATE_MS 500

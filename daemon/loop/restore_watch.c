@@ -17,8 +17,6 @@
 #include "base/os/sandbox.h"
 #include "loop/file_watch.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 

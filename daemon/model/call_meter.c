@@ -16,8 +16,6 @@
 #include "json/jstr.h"
 #include "model/meter_places.h"
 
-#include <stdio.h>
-
 #define DONE_MARK "[DONE]" /* the last event of openai-chat, which is no JSON */
 
 /* How the answer comes is seen from its first byte that is not white space. */

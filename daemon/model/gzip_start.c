@@ -2,8 +2,6 @@
 
 #include "base/util.h"
 
-#include <string.h>
-
 /* ID1 and ID2 (RFC 1952, section 2.3.1). */
 static const struct slice magic = { "\x1f\x8b", 2 };
 

@@ -12,8 +12,6 @@
 #include "base/os/buf_io.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* Of a refusal that no retry changes. */

@@ -14,8 +14,6 @@
 #include "base/util.h"
 #include "json/jdec.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 struct path_row {

@@ -11,7 +11,6 @@
 #include "base/os/buf_io.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>

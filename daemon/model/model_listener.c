@@ -12,9 +12,7 @@
 #include "base/os/sock_owner.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* An idle connection makes room; one with a call stays. */

@@ -18,8 +18,6 @@
 #include "loop/loop.h"
 #include "model/model_api.h"
 
-#include <sys/types.h>
-
 #define MODEL_KEY_SIZE                                                                             \
 	sizeof("acpd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 #define MODEL_HOST_SIZE sizeof("127.255.255.255")

@@ -13,7 +13,6 @@
 #include "base/http/http_message.h"
 #include "base/limits.h"
 
-#include <errno.h>
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

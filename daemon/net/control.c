@@ -17,8 +17,6 @@
 #include "lifecycle/lifecycle.h"
 #include "rpc/rpc.h"
 
-#include <errno.h>
-
 #define BY_CONTROL "control socket"
 #define NO_PARAMETER "this command has no such parameter"
 

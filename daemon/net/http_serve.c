@@ -11,8 +11,6 @@
 #include "base/util.h"
 #include "http/request_parts.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #define HEAD_BYTES 5120 /* the longest Origin and list of headers that are echoed, and our own */

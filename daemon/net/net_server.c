@@ -12,9 +12,6 @@
 #include "base/log.h"
 #include "net/tcp_listen.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define SUBPROTOCOL "acp.v1"
 
 /* The connection is gone. What is streamed is told where that was its client's word. */

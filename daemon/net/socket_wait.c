@@ -12,7 +12,6 @@
 #include "base/util.h"
 #include "net/ws.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 

@@ -10,12 +10,9 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 /* An address needs no resolver, which would load its modules. */

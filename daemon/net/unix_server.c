@@ -20,8 +20,6 @@
 #include "proc/table/ancestry.h"
 #include "proc/output/lines.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -13,8 +13,6 @@
 #include "base/format/near_name.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size)

@@ -15,7 +15,6 @@
 #include "net/tcp_listen.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* --- what clients without a token get ---------------------------------------------------------------------------- */

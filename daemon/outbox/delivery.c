@@ -13,9 +13,6 @@
 #include "json/jenc.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define STATUS_GONE 410
 
 /* --- what it says ----------------------------------------------------------------------------------------- */

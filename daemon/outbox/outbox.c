@@ -18,8 +18,6 @@
 #include "outbox/otlp/telemetry.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 
 #define EVENT_ID_SIZE 37
 

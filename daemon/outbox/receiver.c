@@ -14,8 +14,6 @@
 #include "base/os/file.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 static bool receiver_is_named(const struct receiver *r)
 {
 	return r->who.url && !r->gone;

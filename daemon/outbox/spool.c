@@ -13,10 +13,6 @@
 #include "base/log.h"
 #include "base/os/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #define FILES_OF_SPOOL                                                                             \
 	8 /* so many make up the bound: what is dropped for its bytes is an eighth of them */
 

@@ -14,9 +14,6 @@
 #include "base/os/file.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 
 /* While it is read: "done" finds its event by these, whose numbers rise. */
 struct spool_loading {

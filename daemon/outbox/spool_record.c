@@ -12,8 +12,6 @@
 #include "base/format/digits.h"
 #include "base/util.h"
 
-#include <errno.h>
-
 #define U64(v) ((unsigned long long)(v))
 
 static void spool_record_put_word(struct buf *b, const char *lead, struct slice word)

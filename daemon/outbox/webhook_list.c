@@ -17,11 +17,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #define SECRET_PREFIX "whsec_"
 #define SECRET_TEXT_MAX (WEBHOOK_SECRETS_MAX * 128)
 

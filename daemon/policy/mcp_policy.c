@@ -12,8 +12,6 @@
 #include "base/limits.h"
 #include "json/jscan.h"
 
-#include <stdio.h>
-
 #define ANY_SERVER "*"
 
 struct server_rules {

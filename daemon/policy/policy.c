@@ -16,9 +16,7 @@
 #include "json/jstr.h"
 #include "tree/glob.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 struct policy_members {
 	struct slice read, write, deny, commands, categories, tools;

@@ -32,9 +32,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Ordered: the stricter is further from 0 or negative; policy_stricter knows. */
 enum policy_verdict { POLICY_DENY = -1, POLICY_ALLOW = 0, POLICY_ASK = 1 };
 

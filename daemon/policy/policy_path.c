@@ -9,8 +9,6 @@
 
 #include "tree/glob.h"
 
-#include <errno.h>
-
 /* Makes a/b of ./a//b/. False: it leaves its root, or is absolute. */
 static bool path_clean(const char *path, struct buf *out)
 {

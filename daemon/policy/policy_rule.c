@@ -13,9 +13,6 @@
 #include "json/jstr.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct rule_members {
 	struct jval policy, dry_run, tools;
 	int64_t timeout_ms, max_calls, max_result_bytes;

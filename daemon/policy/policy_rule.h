@@ -10,10 +10,6 @@
 #include "json/jscan.h"
 #include "policy/policy.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct policy_rule {
 	bool ruled; /* verdict was given */
 	enum policy_verdict verdict;

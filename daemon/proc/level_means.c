@@ -6,8 +6,6 @@
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 
-#include <unistd.h>
-
 static const char *why_privileges_grow(const struct level_ask *ask _unused_)
 {
 	return confine_machine_missing(MACHINE_NO_NEW_PRIVS);

@@ -6,9 +6,6 @@
 
 #include "confine/confinement.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* what: a word of the protocol. why: a sentence without its end. Both are static. */
 typedef void (*level_lack_fn)(void *ctx, const char *what, const char *why);
 

@@ -13,10 +13,6 @@
 #include "proc/cgroup/cgroup_place.h"
 #include "proc/table/process_tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 /* True if the process of the line "pid start-time namespace" would be visible from here and is gone. */
 static bool is_dead(const char *line)
 {

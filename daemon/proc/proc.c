@@ -12,7 +12,6 @@
 #include "proc/cgroup/cgroup_place.h"
 #include "proc/spawn.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>

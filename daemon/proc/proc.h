@@ -22,9 +22,6 @@
 #include "proc/spaces/spaces.h"
 #include "proc/table/measure.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 struct owner_lock;
 struct proc;
 struct tree_own;

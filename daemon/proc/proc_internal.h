@@ -9,7 +9,6 @@
 #include "proc/table/sweep.h"
 
 #include <sys/resource.h>
-#include <sys/types.h>
 
 /*
  * Long lines are read in a thread before the loop works on them (prescan.c). A line of PRESCAN_MIN bytes or more takes

@@ -15,12 +15,9 @@
 #include "base/os/local_sock.h"
 #include "confine/confine_self.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -14,9 +14,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #define STEADY_MS 60000 /* a run that lived so long says nothing against the next */

@@ -12,8 +12,6 @@
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 
-#include <errno.h>
-
 /* "HTTP/1.1 200 ..." */
 static int answer_pass_status_of(struct slice line)
 {

@@ -11,8 +11,6 @@
 #include "base/os/buf_io.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 
 #define READ_MAX (16 * KIB)

@@ -13,7 +13,6 @@
 #include "base/util.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 
 #define WAITING_MAX (1 * MIB) /* on the channel: then what was used is reported later */
 

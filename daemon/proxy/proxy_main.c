@@ -12,7 +12,6 @@
 
 #include <ares.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 

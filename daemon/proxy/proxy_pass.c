@@ -9,9 +9,7 @@
 #include "base/util.h"
 #include "proxy/proxy.h"
 
-#include <errno.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 
 #define QUIET_CHECKS 2 /* in EGRESS_IDLE_MS */
 

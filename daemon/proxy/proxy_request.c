@@ -8,11 +8,8 @@
 #include "proxy/proxy_request.h"
 
 #include "base/http/authority.h"
-#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/util.h"
-
-#include <stdio.h>
 
 #define HTTP_PORT 80
 

@@ -8,8 +8,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
-
 struct proxy_server {
 	struct proxy_world world;
 	struct list doors;

@@ -14,8 +14,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-
 struct rpc_call {
 	struct list link;
 	uint32_t id;

@@ -14,10 +14,8 @@
 #include "confine/confine_self.h"
 #include "confine/landlock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 

@@ -11,10 +11,6 @@
 #include "base/format/utf8.h"
 #include "tree/tree_walker.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #define PATH_MAX_BYTES 4096
 
 struct skill_listing {

@@ -14,7 +14,6 @@
 #include "base/format/utf8.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <yaml.h>
 
 /* --- between the lines --------------------------------------------------------------------------------- */

@@ -21,9 +21,6 @@
 #include "base/slice.h"
 #include "json/jenc.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum skill_severity { SKILL_WARNING, SKILL_ERROR, SKILL_FATAL };
 
 struct skill_finding {

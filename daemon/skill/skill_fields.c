@@ -10,7 +10,6 @@
 #include "base/format/utf8.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 /* --- characters ------------------------------------------------------------------------------------------ */
 

@@ -9,10 +9,7 @@
 #include "base/util.h"
 #include "tree/path_rules.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 /* A directory that is being emptied. */
 struct clear_level {

@@ -9,10 +9,6 @@
 #include "base/util.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 void dir_names_done(struct dir_names *names)
 {
 	buf_done(&names->text);

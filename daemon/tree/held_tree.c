@@ -18,10 +18,8 @@
 #include "base/util.h"
 #include "tree/tree_walker.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -15,8 +15,6 @@
 #include "base/util.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-
 /* One line of a .gitignore. */
 struct ignore_pattern {
 	struct slice text;

@@ -18,10 +18,7 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #define FIRST_NODES 256
 #define WRITE_PIECE (64 * KIB)

@@ -17,7 +17,6 @@
 #include "tree/dir_names.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 /* A directory whose names are being visited. */

@@ -7,8 +7,6 @@
 #include "unpack/extract/extract.h"
 #include "unpack/small_jobs/small_job.h"
 
-#include <stdio.h>
-
 static enum unpack_exit run_extract(struct job_input *in, struct slice line)
 {
 	struct verdict v = { .kind = VERDICT_NONE };

@@ -12,10 +12,7 @@
 #include "base/util.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "usage/budget.h"
 #include "usage/cost.h"
-
-#include <stdio.h>
 
 /* In records, and in ACP's Usage, which has no word for some. */
 static const struct {

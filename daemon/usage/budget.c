@@ -15,8 +15,6 @@
 #include "json/jstr.h"
 #include "usage/cost.h"
 
-#include <stdio.h>
-
 /* scale: units inside per unit on the wire; digits: its decimal places there */
 static const struct {
 	const char *name;

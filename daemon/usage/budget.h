@@ -10,9 +10,6 @@
 #include "json/jenc.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum budget_kind {
 	BUDGET_STEPS,	   /* model calls that the harness reported */
 	BUDGET_TOOL_CALLS, /* tool calls announced */

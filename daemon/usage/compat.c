@@ -14,11 +14,6 @@
 #include "json/jenc.h"
 #include "usage/cost.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* One name is enough: the daemon writes one file at a time, and replaces what a killed one left. */
 #define TEMP_NAME ".acpd-usage.tmp"
 

@@ -3,7 +3,6 @@
 #include "harnesses/harness.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 _Static_assert(COST_UNIT == 1000000000000LL, "COST_DIGITS");
 

@@ -11,9 +11,6 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define REASON_MAX 40
 
 struct helper_job {

@@ -11,9 +11,6 @@
 #include "workspace/helper_job.h"
 #include "workspace/sources.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
 
 /* One tree to be written. */

@@ -15,9 +15,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define REQUEST_SKILLS_MAX 128
 #define REQUEST_FILES_MAX 1024
 #define REQUEST_TEXT_MAX (1 * MIB) /* of instructions */

@@ -11,9 +11,6 @@
 #include "digest/digest.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* As it comes: raw spans, borrowed; empty or J_NONE if absent. */
 struct request_args {
 	struct slice workspace;	    /* object */

@@ -14,9 +14,6 @@
 #include "json/jstr.h"
 #include "workspace/derive.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-
 static const struct {
 	const char *member, *reason, *text;
 } skill_sources[] = {

@@ -18,9 +18,6 @@
 #include "workspace/helper_job.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #define KEY_HEX 32
 #define NOTE_PENDING "pending"

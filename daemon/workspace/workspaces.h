@@ -20,8 +20,6 @@
 #include "proc/users/agent_user.h"
 #include "proc/proc.h"
 
-#include <stdbool.h>
-
 struct workspaces {
 	struct loop *loop;
 	struct proc_host *procs;

@@ -12,10 +12,6 @@
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
-
 static int acp_request(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 		       uint64_t tag)
 {

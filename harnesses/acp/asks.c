@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-
 static struct agent_ask *find_ask(struct harness *h, uint64_t id)
 {
 	list_each(a, &h->asks, struct agent_ask, link)

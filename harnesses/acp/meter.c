@@ -11,8 +11,6 @@
 
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 static const struct usage_field usage_fields[] = {
 	{ "inputTokens", COUNT_INPUT },
 	{ "outputTokens", COUNT_OUTPUT },

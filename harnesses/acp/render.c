@@ -11,8 +11,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* The values that a template may name. NULL: absent. */
 struct placeholders {
 	const char *key, *base_url, *model, *small_model, *home;

@@ -10,8 +10,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-
 /* --- ready ------------------------------------------------------------------------------------------- */
 
 static void report_ready(struct harness *h)

@@ -8,8 +8,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 static const struct acp_text *text_row_find(const struct acp_text *t, const char *text)
 {
 	for (; t && t->begins; t++) {

@@ -12,9 +12,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static const char *const stop_reasons[] = { "end_turn", "max_tokens", "max_turn_requests",
 					    "refusal", "cancelled" };
 

@@ -5,9 +5,6 @@
  */
 #include "harnesses/codex/internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static const struct {
 	const char *kind, *name;
 } kinds[] = {

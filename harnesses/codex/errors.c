@@ -6,8 +6,6 @@
 
 #include "json/jdec.h"
 
-#include <stdio.h>
-
 #define F_RETRYABLE 1
 
 static const struct {

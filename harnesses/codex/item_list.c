@@ -4,8 +4,6 @@
  */
 #include "harnesses/codex/internal.h"
 
-#include <stdio.h>
-
 /* It is a tool call that has not ended. */
 static bool codex_item_is_open(const struct codex_item *it)
 {

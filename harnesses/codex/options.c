@@ -7,9 +7,6 @@
 #include "base/util.h"
 #include "harnesses/codex/internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define DEFAULT_EFFORT "default"
 
 static const char *const modes[] = { [MODE_BUILD] = "build", [MODE_PLAN] = "plan" };

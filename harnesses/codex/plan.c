@@ -5,8 +5,6 @@
  */
 #include "harnesses/codex/internal.h"
 
-#include <stdio.h>
-
 #define OPENAI_URL "https://api.openai.com/v1"
 
 /*

@@ -8,8 +8,6 @@
 
 #include "json/jdec.h"
 
-#include <stdio.h>
-
 #define TITLE_MAX 300
 
 static void put_raw_members(struct jw *w, const char *key, struct slice item,

@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 
-#include <stdio.h>
-
 #define IDLE_DEFAULT_MS 300000 /* Codex's own within an answer */
 #define RETRY_PAUSE_MS 60000   /* the provider may require such a pause before the next request */
 #define POLL_MAX_MS 300000 /* Codex shows a wait for an older command's output only when it ends */

@@ -1,8 +1,6 @@
 /* talk.c - what all files of the adapter send by: calls to Codex, and updates to the core. */
 #include "harnesses/codex/internal.h"
 
-#include <stdio.h>
-
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag)
 {

@@ -8,9 +8,6 @@
 #include "harnesses/codex/internal.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- ACP's McpServer[] as Codex's mcp_servers table ------------------------------------------------- */
 
 #define MCP_NAME_MAX 64

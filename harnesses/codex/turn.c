@@ -6,9 +6,6 @@
  */
 #include "harnesses/codex/internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static void report_turn_end(struct harness *h)
 {
 	h->turn = TURN_NONE;

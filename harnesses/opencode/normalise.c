@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* --- the turn ------------------------------------------------------------------------------------------ */
 
 static void forget_changes(struct harness *h)

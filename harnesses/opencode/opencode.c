@@ -17,8 +17,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 EMBED(opencode_plugin, "harnesses/opencode/plugin.mjs");
 
 #define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"

@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* Keeps an id that fits; else to stays as it is. */
 static void opencode_copy_id(char to[64], struct jval v)
 {

@@ -7,7 +7,6 @@
 #include "json/jstr.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 static const char *const auth_words[] = { "No API key", "no API key", "Authentication failed",
 					  "invalid_api_key" };

@@ -9,8 +9,6 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* --- chunks ------------------------------------------------------------------------------------------- */
 
 /* Messages have no id in Pi; their time in milliseconds is one that a resumed session does not repeat. */

@@ -9,8 +9,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* text: the description, raw, or nothing */
 void pi_notice(struct harness *h, const char *severity, const char *title, struct jval text)
 {

@@ -5,9 +5,6 @@
 
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define NAME_MAX_LEN 512
 
 struct option_choice {

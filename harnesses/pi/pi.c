@@ -7,9 +7,6 @@
 
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 int pi_call_of(struct harness *h, const char *type, const struct jw_member *members,
 	       rpc_reply_fn fn, uint64_t tag)
 {

@@ -7,8 +7,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 EMBED(pi_bridge, "harnesses/pi/bridge.mjs");
 
 #define AGENT_DIR ".pi/agent"

@@ -7,7 +7,6 @@
 #include "json/jstr.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #define TITLE_MAX 160
 

@@ -9,9 +9,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* Limit for an answer that only updates the context gauge. */
 #define STATS_WAIT_MS 500
 

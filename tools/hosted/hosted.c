@@ -19,9 +19,6 @@
 #include "base/log.h"
 #include "tools/hosted/hosted_server.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct hosted {
 	struct loop *loop;
 	struct proc_host *procs;

@@ -15,8 +15,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-
 bool hosted_check_busy(const struct hosted_check *l)
 {
 	return l->done != NULL;

@@ -16,8 +16,6 @@
 #include "json/jenc.h"
 #include "tools/hosted/hosted_check.h"
 
-#include <errno.h>
-
 struct hosted_server {
 	struct hosted_server_config config;
 	struct upstream *server; /* NULL: not made */

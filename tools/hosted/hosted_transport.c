@@ -14,10 +14,6 @@
 #include "session/core/session_paths.h"
 #include "tools/upstream/http/upstream_http.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* --- the command of a server that is a child ------------------------------------------------------------------ */
 
 struct hosted_command {

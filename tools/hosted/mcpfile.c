@@ -19,9 +19,6 @@
 #include "tools/mcp/msg.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 
 /* --- issues --------------------------------------------------------------------------------------------- */
 

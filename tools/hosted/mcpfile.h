@@ -20,9 +20,6 @@
 #include "proc/proc.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 enum mcpfile_transport { MCPFILE_STDIO, MCPFILE_HTTP };
 
 struct mcpfile_pair {

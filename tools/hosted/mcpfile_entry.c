@@ -9,8 +9,6 @@
 #include "base/buf.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 struct raw_entry {

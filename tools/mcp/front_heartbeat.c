@@ -8,8 +8,6 @@
 #include "tools/mcp/mcp_front_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define STEP 1e-9 /* of the last value, or of 1 */
 #define NUMBER_MAX 64

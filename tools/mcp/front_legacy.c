@@ -5,8 +5,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
-#include <errno.h>
-
 #define REVISION_MAX 64
 
 /* --- initialize --- */

@@ -3,8 +3,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
-#include <errno.h>
-
 #define META_PATH "params._meta."
 
 /* In a stream of several requests a client finds its subscription by the id that it chose. */

@@ -6,9 +6,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* One request to the client. Its id, unless it is 0, is in f->asks as long as it exists. */
 struct front_question {
 	struct list link; /* exchange.asks */

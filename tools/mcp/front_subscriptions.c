@@ -8,8 +8,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
-#include <errno.h>
-
 /* A resource that the client has subscribed to. Raw text goes upstream; decoded text is
  * compared, since a client may encode it in another way later. */
 struct watched_resource {

@@ -13,8 +13,6 @@
 #include "json/jenc.h"
 #include "tools/mcp/mcp_front_internal.h"
 
-#include <errno.h>
-
 /* --- out --- */
 
 void front_send(struct mcp_front *f, const struct buf *message, struct slice request, bool last)

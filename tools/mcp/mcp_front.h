@@ -18,8 +18,6 @@
 #include "loop/loop.h"
 #include "tools/mcp/backend.h"
 
-#include <stdbool.h>
-
 struct mcp_front;
 
 struct mcp_front_ops {

@@ -14,7 +14,6 @@
 #include "proc/output/lines.h"
 #include "tools/mcp/mcp_front.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 

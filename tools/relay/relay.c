@@ -21,11 +21,6 @@
 #include "tools/relay/server_request.h"
 #include "session/core/session_host.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /* --- one session ------------------------------------------------------------------------------------------- */
 
 struct served_server *session_servers_find(const struct session_servers *v, const char *name)

@@ -14,9 +14,6 @@
 #include "session/core/session_host.h"
 #include "session/parts/mcp/mcp_servers.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* The work of one call of session_servers_assemble. */
 struct assembly {
 	struct session_servers *v;

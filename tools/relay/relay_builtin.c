@@ -12,9 +12,6 @@
 #include "tools/relay/server_request.h"
 #include "session/core/session_host.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 /* The environment that each of them has, as tools/builtin/core/toolbox.h reads it. */
 static void put_setup(struct jw *w, const char *root, const char *state, const char *id)
 {

@@ -9,8 +9,6 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* "Name: value"; NULL: it is none. */
 static char *relay_remote_header_line(struct slice pair)
 {

@@ -11,13 +11,10 @@
 #include "base/util.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define REACH_MS 250 /* for a connection on this machine */
 

@@ -12,13 +12,10 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "policy/policy.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/gate/toolgate.h"
-
-#include <stdio.h>
 
 #define FIELD "_meta.acpd.mcp"
 #define WISH_NAME_MAX 256

@@ -16,8 +16,6 @@
 #include "base/slice.h"
 #include "policy/policy.h"
 
-#include <stdbool.h>
-
 struct server_request {
 	bool builtin, project, stdio_by_harness;
 	struct slice setup;  /* raw object: members tools, tests, interpreters; empty: none */

@@ -14,9 +14,6 @@
 #include "tools/upstream/upstream.h"
 #include "tools/upstream/upstream_legacy.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 void era_probe_put_discover(struct buf *b)
 {
 	struct jw w = JW(b);

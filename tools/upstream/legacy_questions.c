@@ -13,9 +13,7 @@
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream_legacy_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #define STATE_HEAD "acpd1." /* then key and time of expiry, 16 hex digits each, and the HMAC */
 #define STATE_SIGNED (sizeof(STATE_HEAD) - 1 + 16 + 1 + 16 + 1)

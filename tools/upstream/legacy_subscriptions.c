@@ -11,8 +11,6 @@
 #include "json/jstr.h"
 #include "tools/upstream/upstream_legacy_internal.h"
 
-#include <errno.h>
-
 enum legacy_watch_state { WATCH_ASKED, WATCH_SUBSCRIBED, WATCH_REFUSED };
 
 /* A resource that the server tells changes of, for any number of listens. */

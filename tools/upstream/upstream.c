@@ -12,10 +12,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/mcp/msg.h"
 #include "tools/upstream/upstream_legacy.h"
-
-#include <errno.h>
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 

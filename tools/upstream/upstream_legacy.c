@@ -15,8 +15,6 @@
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream_legacy_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/random.h>
 
 /* A request whose answer nobody waits for: a log level, a subscription that is made or ended

@@ -14,9 +14,6 @@
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 void upstream_rpc_init(struct upstream_rpc *l)
 {
 	list_init(&l->open);

@@ -16,8 +16,6 @@
 #include "base/list.h"
 #include "loop/loop.h"
 
-#include <stdbool.h>
-
 struct upstream_rpc_request {
 	struct list link;
 	uint32_t id; /* 0: not open */

@@ -24,8 +24,6 @@
 #include "proc/proc.h"
 #include "tools/mcp/backend.h"
 
-#include <stdbool.h>
-
 struct upstream;
 
 struct mcp_server_info {

@@ -15,10 +15,8 @@
 #include "proc/output/frames.h"
 #include "tools/upstream/upstream.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 struct mcp_stdio {
 	struct upstream up;

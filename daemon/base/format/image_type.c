@@ -12,8 +12,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <stdint.h>
-
 static unsigned be16(const unsigned char *p)
 {
 	return (unsigned)p[0] << 8 | p[1];

@@ -2,9 +2,6 @@
 
 #include "base/util.h"
 
-#include <stdint.h>
-#include <string.h>
-
 unsigned near_name_distance(const char *a, const char *b)
 {
 	unsigned row[NEAR_NAME_MAX], n = (unsigned)strlen(b);

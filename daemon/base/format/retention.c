@@ -11,9 +11,6 @@
 #include "base/format/digits.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define AGE_MAX (INT64_C(10000) * 366 * 86400)
 #define BYTES_MAX (INT64_C(1) << 62)
 

@@ -13,8 +13,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
-
 #define SIZE_DIGITS_MAX 15
 
 static enum chunked_state after_size(struct chunked *c, char b)

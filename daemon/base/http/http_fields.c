@@ -12,7 +12,6 @@
 #include "base/format/digits.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <strings.h>
 
 bool http_length_parse(struct slice value, uint64_t *ret)

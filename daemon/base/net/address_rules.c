@@ -16,9 +16,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 
 /* --- addresses ------------------------------------------------------------------------------------------------ */
 

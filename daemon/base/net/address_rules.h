@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
 #include <sys/socket.h>
 
 enum address_kind { ADDRESS_PUBLIC, ADDRESS_PRIVATE, ADDRESS_METADATA };

@@ -12,15 +12,10 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 int file_read_fd(int fd, size_t max, struct buf *ret)
 {

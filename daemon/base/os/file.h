@@ -4,7 +4,8 @@
 #include "base/buf.h"
 
 #include <dirent.h>
-#include <stdint.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 static inline void closedirp(DIR **d)

@@ -12,14 +12,9 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 /* An address holds 107 bytes. A longer path is named below a descriptor of its directory, which *dir keeps open. */
 static int address(const char *path, struct sockaddr_un *ret, int *dir)

@@ -12,9 +12,6 @@
 #include "base/list.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 

@@ -3,9 +3,7 @@
 #include "base/util.h"
 
 #include <link.h>
-#include <stdint.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Code that is not writable is unchanged, so the kernel reads dropped pages from the file again. */
 static int drop_segments(struct dl_phdr_info *info, size_t size _unused_, void *ctx _unused_)

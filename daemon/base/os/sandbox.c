@@ -13,9 +13,6 @@
 #include "base/slice.h"
 #include "base/util.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-
 #define E2B_ID_VARIABLE "E2B_SANDBOX_ID"
 #define ID_FILE_MAX 4096
 

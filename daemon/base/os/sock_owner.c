@@ -11,11 +11,9 @@
 #include "base/util.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 
 #define ANSWERS_MAX 4 /* read for one question: one may be left of an earlier one */

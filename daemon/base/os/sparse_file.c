@@ -3,10 +3,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #define BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
 
 void sparse_reader_begin(struct sparse_reader *r, int fd, uint64_t size)

@@ -16,11 +16,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* Attempts of one put: each goes on where the daemon is, after a second. */
 #define TRIES 10
 

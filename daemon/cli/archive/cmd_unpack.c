@@ -8,7 +8,6 @@
 #include "json/jenc.h"
 
 #include <pwd.h>
-#include <stdio.h>
 
 static void put_extract_job(struct buf *b, const struct config *c)
 {

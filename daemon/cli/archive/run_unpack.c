@@ -12,10 +12,7 @@
 #include "base/limits.h"
 #include "workspace/helper_job.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

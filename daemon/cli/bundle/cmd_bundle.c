@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* Ids are put into a path as they are. */
 static bool plain_id(const char *id)
 {

@@ -19,9 +19,6 @@
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 
 struct replay {

@@ -23,12 +23,9 @@
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_paths.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define TRY_NAME "try"

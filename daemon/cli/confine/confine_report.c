@@ -10,8 +10,6 @@
 #include "base/util.h"
 #include "json/jenc.h"
 
-#include <string.h>
-
 bool confine_report_refused(const struct try_result *t)
 {
 	for (size_t i = 0; i < t->n_refused; i++)

@@ -14,15 +14,11 @@
 #include "loop/loop.h"
 #include "proc/proc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SETTLE_MS 50 /* what was refused last has been told by then */
 #define LINE_MAX 300 /* "PORT HOST" */

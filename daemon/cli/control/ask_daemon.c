@@ -12,10 +12,6 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #define ANSWER_MAX (64 * MIB)
 
 int asker_open(struct daemon_asker *a, const struct config *c)

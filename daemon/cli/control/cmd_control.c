@@ -12,12 +12,6 @@
 #include "json/jenc.h"
 #include "net/claim/admission.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define COMES_BACK_SECS 60 /* beyond the time of draining */
 #define ASK_EACH_US 50000
 

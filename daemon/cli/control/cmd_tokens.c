@@ -9,8 +9,6 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 /* --- mint ------------------------------------------------------------------------------------------------ */
 
 /* "90m", "12h", "7d" from now on; anything else is the daemon's to judge. */

@@ -8,7 +8,6 @@
  * wiped after use.
  */
 #include "cli/control/reach_daemon.h"
-#include "cli/cmd.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"
@@ -18,10 +17,7 @@
 #include "base/os/local_sock.h"
 #include "rpc/rpc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 
 #define CONTROL_WAIT_MS 15000 /* for the answer of a daemon to a command */
 

@@ -14,8 +14,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 static struct slice member(const struct doctor *d, const char *key)
 {
 	return jobj_get(buf_slice(&d->report), key).raw;

@@ -11,7 +11,6 @@
 #include "base/limits.h"
 
 #include <pwd.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>

@@ -20,8 +20,6 @@
 #include "proc/spaces/netns.h"
 #include "proc/spaces/spaces.h"
 
-#include <stdio.h>
-
 /* --- the network ---------------------------------------------------------------------------------------------- */
 
 /* Who has it, for a message; "": nobody that can be seen. */

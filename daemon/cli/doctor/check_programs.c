@@ -10,8 +10,6 @@
 
 #include "base/os/file.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #define SEARCH_PATH_MAX 64 /* directories of PATH that are looked at */

@@ -14,7 +14,6 @@
 #include "session/core/session_paths.h"
 
 #include <pwd.h>
-#include <stdio.h>
 
 #define NODE_MAJOR 22 /* from then on it runs TypeScript */
 #define NODE_MINOR 6

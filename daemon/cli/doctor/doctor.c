@@ -14,7 +14,6 @@
 
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 /* A daemon that answers knows itself what it has; without one we look as it would. */
 enum check_when { ALWAYS, WITHOUT_DAEMON, WITH_DAEMON };

@@ -15,10 +15,6 @@
 #include "harnesses/registry.h"
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 /* --- finding.c: a list of {check, level, message, hint}, its exit code, and its two outputs --- */
 

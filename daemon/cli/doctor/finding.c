@@ -16,7 +16,6 @@
 #include "json/jenc.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 static const struct {
 	const char *name;

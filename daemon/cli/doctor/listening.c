@@ -15,7 +15,6 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
-#include <stdio.h>
 
 #define STATE_LISTEN 0x0a
 

@@ -7,7 +7,6 @@
 
 #include "base/util.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* Where each user has a group of his own, what that group may is no more than what he may. */

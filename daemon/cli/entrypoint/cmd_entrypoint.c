@@ -18,9 +18,7 @@
 #include "session/core/session_paths.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>

@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

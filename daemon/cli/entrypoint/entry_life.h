@@ -4,7 +4,6 @@
 #include "base/err.h"
 
 #include <signal.h>
-#include <stdint.h>
 
 struct entry_plan {
 	char *program; /* of the command, which is to be found */

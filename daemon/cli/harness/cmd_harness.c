@@ -13,9 +13,6 @@
 #include "session/core/session_paths.h"
 #include "session/parts/programs/programs.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static void harness_put_problem(struct jw *w, const struct err *e)
 {
 	jw_object(w, "problem", JW_STR("reason", e->reason), JW_STR("message", e->msg));

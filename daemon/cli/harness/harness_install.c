@@ -20,11 +20,7 @@
 #include "tree/held_tree.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #define LOCK_ASK_US 50000
 #define OTHERS_READ 0644

@@ -16,11 +16,7 @@
 #include "json/jenc.h"
 #include "session/core/session_paths.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 
 extern char **environ;
 

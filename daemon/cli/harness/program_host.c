@@ -15,10 +15,8 @@
 #include "harnesses/harness_pins.h"
 #include "session/core/session_paths.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
 
 /* --- Node ------------------------------------------------------------------------------------------------------------ */
 

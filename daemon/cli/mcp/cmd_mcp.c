@@ -16,10 +16,8 @@
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/mcp_serve.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 
 struct server {

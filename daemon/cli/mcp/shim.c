@@ -8,13 +8,10 @@
 #include "base/os/local_sock.h"
 #include "json/jenc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* One direction. */
 struct pipe {

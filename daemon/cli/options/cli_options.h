@@ -7,10 +7,6 @@
 #include "base/err.h"
 #include "base/format/retention.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum option_scope {
 	SCOPE_SERVE = 1,
 	SCOPE_CLIENT = 2,

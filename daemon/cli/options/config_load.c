@@ -13,10 +13,8 @@
 #include "base/os/file.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdio.h>
 
 void *option_slot(const struct config *c, const struct option_row *r)
 {

@@ -12,8 +12,6 @@
 #include "base/limits.h"
 #include "base/format/near_name.h"
 
-#include <stdio.h>
-
 extern char **environ;
 
 #define NAME_MAX_SHOWN (OPTION_ENV_SIZE - 1)

@@ -27,9 +27,7 @@
 #include "session/core/store/state_dir.h"
 #include "proc/spawn.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 
 #define LINGER_MS 300
 #define ARCHIVES_BAKED "/opt/acpd/archives"

@@ -16,11 +16,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define VARIABLE "ACPD_HANDOVER"
 #define HANDOVER_MAX (2 * MIB)

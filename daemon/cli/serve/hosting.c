@@ -14,11 +14,7 @@
 #include "session/core/session_host.h"
 #include "tools/hosted/mcpfile.h"
 
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define READY_MS 200 /* after a start: what takes long and nobody waits for */
 

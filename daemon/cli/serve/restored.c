@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "base/os/sandbox.h"
 
-#include <stdio.h>
-
 static void hold_all_parts(void *ctx)
 {
 	struct daemon *d = ctx;

@@ -19,12 +19,7 @@
 #include "net/claim/e2b_metadata.h"
 #include "session/parts/users/agent_uids.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static int check_token_file(const struct config *c, struct err *e)
 {

@@ -21,9 +21,6 @@
 #include "json/jscan.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- settings -------------------------------------------------------------------------------------------------- */
 
 /* config_done frees it. */

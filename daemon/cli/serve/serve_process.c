@@ -16,14 +16,10 @@
 #include "cli/cmd.h"
 #include "proc/spawn.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define STACK_BYTES (256 * KIB) /* it reads the process table */
 

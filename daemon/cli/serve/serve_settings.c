@@ -16,10 +16,6 @@
 #include "outbox/outbox.h"
 #include "http/metrics/metrics.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #define SKILLS_BAKED "/opt/acpd/skills"
 
 /* The words have been checked. */

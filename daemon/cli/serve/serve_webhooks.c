@@ -10,8 +10,6 @@
 
 #include "base/log.h"
 
-#include <errno.h>
-
 /* Whatever the file says: it may come late, and acpd-fetch does not. */
 static int check_program(struct err *e)
 {

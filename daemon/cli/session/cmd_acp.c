@@ -15,8 +15,6 @@
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #define EOF_GRACE_MS 2000

@@ -20,7 +20,6 @@
 #include "rpc/rpc.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 struct prompt_run {
 	const struct config *cfg;

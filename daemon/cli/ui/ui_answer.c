@@ -12,8 +12,6 @@
 #include "http/viewer.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 const struct ui_refusal ui_bad_request = { 400, "REQUEST_INVALID",
 					   "this is no request of HTTP/1.1" };
 const struct ui_refusal ui_crowded = {

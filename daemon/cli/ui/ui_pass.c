@@ -9,8 +9,6 @@
  */
 #include "cli/ui/ui.h"
 
-#include <stdio.h>
-
 static const char of_request[] =
 	"Accept Accept-Encoding Accept-Language Authorization Cache-Control Content-Range Content-Type "
 	"If-Match If-None-Match If-Range Last-Event-ID Mcp-Session-Id Range User-Agent Content-Encoding "

@@ -19,9 +19,7 @@
 #include "http/viewer.h"
 #include "net/tcp_listen.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 
 #define LOOPBACK "127.0.0.1"
 

@@ -14,8 +14,6 @@
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 
-#include <stdio.h>
-
 static int refuse_url(const char *url, struct err *e)
 {
 	return err_field(e, "url", "OPTION_INVALID",

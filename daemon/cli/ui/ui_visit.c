@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "base/os/buf_io.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -11,10 +11,6 @@
 #include "base/os/file.h"
 #include "usage/ledger/ledger_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 static bool on_stats_record(void *ctx, uint64_t n _unused_, struct slice line)
 {
 	run_stats_add(ctx, line);

@@ -16,8 +16,6 @@
 #include "usage/cost.h"
 #include "usage/ledger/ledger_file.h"
 
-#include <stdio.h>
-
 #define TEXT_MAX 256
 
 /* --- a record --------------------------------------------------------------------------------------------- */

@@ -16,8 +16,6 @@
 #include "json/jstr.h"
 #include "usage/cost.h"
 
-#include <stdio.h>
-
 #define WORD_MAX 256
 
 /* Values of one kind. */

@@ -12,13 +12,11 @@
 #include "base/util.h"
 #include "confine/watch/caller.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

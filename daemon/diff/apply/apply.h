@@ -17,9 +17,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct patch_hunk {
 	uint32_t old_at, old_n, new_at, new_n; /* lines from 1, as in its header */
 	uint32_t leading, trailing;	       /* lines of context */

@@ -11,7 +11,6 @@
 #include "diff/git_patch.h"
 #include "digest/digest.h"
 
-#include <errno.h>
 #include <zlib.h>
 
 static int binary_broken(const struct patch_file *f, const char *what, struct err *e)

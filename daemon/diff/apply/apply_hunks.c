@@ -9,7 +9,6 @@
 #include "base/format/digits.h"
 
 #include <ctype.h>
-#include <errno.h>
 
 /* --- reading ------------------------------------------------------------------------------------------- */
 

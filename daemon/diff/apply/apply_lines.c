@@ -13,8 +13,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
-
 static int image_room(struct patch_image *m, size_t n)
 {
 	struct patch_line *room;

@@ -10,8 +10,6 @@
 #include "diff/apply/apply_internal.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <string.h>
 
 static struct slice name_chomp(struct slice s)
 {

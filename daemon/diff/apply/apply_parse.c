@@ -12,7 +12,6 @@
 #include "base/util.h"
 
 #include <ctype.h>
-#include <errno.h>
 
 /* --- git's extended headers ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 
 #include "diff/ends.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 /* --- lines that "@@" names ------------------------------------------------------------------------------ */

@@ -14,8 +14,6 @@
  */
 #include "diff/apply/apply_internal.h"
 
-#include <errno.h>
-
 /* --- names ---------------------------------------------------------------------------------------------- */
 
 enum patch_side { SIDE_OLD, SIDE_NEW };

@@ -5,8 +5,6 @@
  */
 #include "diff/apply/apply_internal.h"
 
-#include <errno.h>
-
 struct slice reader_line(const struct patch_reader *r)
 {
 	struct slice rest = { r->p, (size_t)(r->end - r->p) };

@@ -1,8 +1,6 @@
 /* apply_stars.c - "*** Begin Patch": files added, updated, moved and deleted; hunks without numbers. */
 #include "diff/apply/apply_internal.h"
 
-#include <errno.h>
-
 #define BEGIN "*** Begin Patch"
 #define END "*** End Patch"
 

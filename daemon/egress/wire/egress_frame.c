@@ -13,9 +13,6 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
 static int egress_frame_parse(struct slice payload, const struct jfield *fields, void *ret)
 {

@@ -11,7 +11,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 
 #define NAME_MAX_BYTES 253
 #define LABEL_MAX_BYTES 63

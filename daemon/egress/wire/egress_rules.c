@@ -15,9 +15,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define PORT_MAX 65535
 #define PREFIX_SIZE 96 /* as a field in struct err */
 #define FIELD_SIZE 128

@@ -3,8 +3,6 @@
 #include "base/util.h"
 #include "base/limits.h"
 
-#include <stdio.h>
-
 bool host_set_has(const struct host_set *s, const char *host)
 {
 	for (unsigned i = 0; i < s->n; i++)

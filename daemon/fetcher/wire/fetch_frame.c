@@ -14,9 +14,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
 static int fetch_frame_parse(struct slice payload, const struct jfield *fields, void *ret)
 {

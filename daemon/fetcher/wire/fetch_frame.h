@@ -24,8 +24,6 @@
 #include "base/limits.h"
 #include "json/jscan.h"
 
-#include <sys/types.h>
-
 #define FETCH_WHY_SIZE 256
 
 enum fetch_frame_type {

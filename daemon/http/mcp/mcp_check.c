@@ -16,8 +16,6 @@
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
-#include <stdio.h>
-
 #define SENTINEL_BEGIN "=?base64?"
 #define SENTINEL_END "?="
 

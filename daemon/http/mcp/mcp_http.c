@@ -11,8 +11,6 @@
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-
 #define EVENT_STREAM "text/event-stream"
 
 struct mcp_args {

@@ -10,9 +10,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- streams that a GET opened -------------------------------------------------------------------------- */
 
 struct mcp_listener {

@@ -12,8 +12,6 @@
 #include "outbox/otlp/telemetry.h"
 #include "outbox/outbox.h"
 
-#include <stddef.h>
-
 struct daemon_numbers {
 	uint64_t uptime_secs, unread, archives_damaged;
 	unsigned connections, sessions, children;

@@ -13,7 +13,6 @@
 #include "proc/machine/machine_facts.h"
 #include "proc/table/process_tree.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 

@@ -9,9 +9,7 @@
 
 #include "http/request_parts.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 struct file_stream {
 	struct http_stream base;

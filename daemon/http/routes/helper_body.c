@@ -11,7 +11,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>

@@ -11,8 +11,6 @@
 #include "json/jenc.h"
 #include "session/parts/approval/approvals.h"
 
-#include <errno.h>
-
 struct approvals_query {
 	struct slice session, cursor;
 };

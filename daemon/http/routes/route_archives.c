@@ -11,7 +11,6 @@
 #include "http/request_parts.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 /* --- what is common ------------------------------------------------------------------------------------- */

@@ -13,8 +13,6 @@
 #include "json/jenc.h"
 #include "lifecycle/lifecycle.h"
 
-#include <stdio.h>
-
 static void put_life(const struct http_context *ctx, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);

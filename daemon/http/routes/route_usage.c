@@ -12,8 +12,6 @@
 #include "json/jstr.h"
 #include "usage/ledger/ledger.h"
 
-#include <stdio.h>
-
 enum usage_format { FORMAT_DEFAULT, FORMAT_NDJSON, FORMAT_JSON };
 
 struct usage_query {

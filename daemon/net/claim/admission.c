@@ -11,16 +11,12 @@
 #include "base/format/digits.h"
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
-#include "digest/digest.h"
 #include "proc/users/uid_range.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define BEARER_ITEM "acpd.bearer."

@@ -15,8 +15,6 @@
 #include "base/slice.h"
 #include "digest/digest.h"
 
-#include <stdbool.h>
-
 #define TOKEN_MIN 16
 #define TOKEN_MAX 4096
 

@@ -15,8 +15,6 @@
 #include "base/os/sandbox.h"
 #include "json/jdec.h"
 
-#include <errno.h>
-
 struct claim_desk {
 	struct admission *admission;
 	claim_begin_fn begin;

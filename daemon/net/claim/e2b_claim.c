@@ -16,9 +16,6 @@
 #include "http/request_parts.h"
 #include "net/claim/e2b_metadata.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct e2b_claim {
 	struct loop *loop;
 	struct claim_desk *desk;

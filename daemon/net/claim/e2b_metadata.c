@@ -14,9 +14,7 @@
 #include "base/net/address_rules.h"
 #include "json/jdec.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 
 #define SERVICE_TOKEN_MAX 1024
 #define SERVICE_TOKEN_SECS "60"

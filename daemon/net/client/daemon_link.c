@@ -13,7 +13,6 @@
 #include "base/os/local_sock.h"
 #include "proc/output/lines.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 
 struct daemon_link {

@@ -16,11 +16,8 @@
 #include "base/limits.h"
 #include "base/os/local_sock.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #define HTTP_CLIENT_READ 4096 /* bytes, of a head */

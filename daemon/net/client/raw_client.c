@@ -16,9 +16,7 @@
 #include "net/client/tls_client.h"
 #include "net/tcp_listen.h"
 
-#include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

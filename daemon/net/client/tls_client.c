@@ -8,11 +8,9 @@
  */
 #include "net/client/tls_client.h"
 
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
 
 struct tls_client {
 	SSL_CTX *ctx;

@@ -6,9 +6,6 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 struct tls_client;
 struct tls_conn;
 

@@ -12,9 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <libwebsockets.h>
-#include <stdio.h>
 
 struct ws_message {
 	struct list link;

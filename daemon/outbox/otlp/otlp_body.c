@@ -11,7 +11,6 @@
 #include "base/format/digits.h"
 #include "json/jdec.h"
 
-#include <errno.h>
 #include <zlib.h>
 
 #define GZIP_BITS (15 + 16) /* a window of 32 KiB, with the header of gzip */

@@ -14,8 +14,6 @@
 #include "base/http/http_fields.h"
 #include "json/jenc.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 const char *const otlp_signal_words[OTLP_SIGNALS] = { "traces", "metrics", "logs" };

@@ -16,9 +16,6 @@
 #include "json/jenc.h"
 #include "outbox/otlp/otlp_body.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct waiting {
 	struct list link;
 	size_t n;

@@ -13,7 +13,6 @@
 #include "json/jstr.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED = 1, WIRE_BYTES = 2 };
 

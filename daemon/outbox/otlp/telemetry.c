@@ -18,8 +18,6 @@
 #include "json/jstr.h"
 #include "outbox/otlp/otlp_metrics.h"
 
-#include <stdio.h>
-
 #define NS_OF_MS 1000000ull
 
 struct telemetry {

@@ -7,8 +7,6 @@
 #include "base/util.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-
 struct word *policy_words_add(struct policy_words *w, struct slice text, enum word_kind kind)
 {
 	struct word *word = GROW(w->v, w->n);

@@ -17,12 +17,8 @@
 #include "proc/machine/machine_facts.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 const char *cgroup_kind_name(enum cgroup_kind kind)
 {

@@ -11,12 +11,7 @@
 
 #include "base/os/file.h"
 #include "base/util.h"
-#include "proc/cgroup/cgroup_place.h"
 #include "proc/cgroup/group_limits.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define OWN_LEAF "daemon"
 

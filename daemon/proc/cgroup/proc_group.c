@@ -15,10 +15,6 @@
 #include "proc/cgroup/cgroup_place.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 struct proc_group {
 	unsigned refs, seats;

@@ -11,8 +11,6 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
 
 const char *const cpu_modes[CPU_MODES] = { "user",   "nice", "system",	"idle",

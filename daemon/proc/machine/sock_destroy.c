@@ -12,7 +12,6 @@
 #include "base/limits.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>

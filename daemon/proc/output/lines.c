@@ -6,11 +6,7 @@
  */
 #include "proc/output/lines.h"
 
-#include "base/limits.h"
 #include "base/util.h"
-
-#include <errno.h>
-#include <string.h>
 
 void lines_init(struct lines *l, size_t max)
 {

@@ -1,6 +1,5 @@
 #include "proc/output/noise.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 
 #define MINUTE_MS 60000

@@ -10,7 +10,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
 

@@ -16,9 +16,6 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 enum fsview_kind {
 	FSVIEW_TOOLS, /* programs: read-only. Left out where it is not there, or lies below something secret */
 	FSVIEW_HIDDEN, /* an empty directory but for places below it; left out where it is not there */

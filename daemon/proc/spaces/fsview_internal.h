@@ -3,8 +3,6 @@
 
 #include "proc/spaces/fsview.h"
 
-#include <stddef.h>
-
 #define FSVIEW_ROOT (-1)
 
 struct fsview_place {

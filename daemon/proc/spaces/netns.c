@@ -11,12 +11,9 @@
 #include "base/os/local_sock.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

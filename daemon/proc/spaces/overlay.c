@@ -2,11 +2,8 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 static int overlay_set(int fs, const char *key, const char *value)
 {

@@ -12,9 +12,7 @@
 #include "proc/spaces/spaces.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char *const devices[] = {
 	"/dev/fuse",	    /* file systems that a process serves */

@@ -12,8 +12,6 @@
 #include "confine/confinement.h"
 #include "proc/spaces/fsview.h"
 
-#include <stdbool.h>
-
 /* Returns true if sessions at this level need the namespace and can have it. switched: they run as another user than the
  * daemon. */
 bool shut_devices_needed(enum confine_level level, bool switched);

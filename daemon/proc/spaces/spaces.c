@@ -16,13 +16,10 @@
 #include "confine/confine_self.h"
 #include "proc/spaces/netns.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -15,8 +15,6 @@
 #include "base/err.h"
 #include "proc/spaces/fsview.h"
 
-#include <sys/types.h>
-
 struct spaces;
 
 /* Why there can be none. what: one of a closed list, see spaces.c. */

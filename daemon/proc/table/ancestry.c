@@ -15,10 +15,8 @@
 #include "base/util.h"
 #include "proc/table/process_tree.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #ifndef SO_PEERPIDFD

@@ -14,9 +14,6 @@
 #include "proc/cgroup/cgroup_place.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* The processes of a session, as far as the loop can afford to look: a fork bomb is not worth more. */
 struct measure_walk {

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 struct agent_user agent_user_self(void)
 {

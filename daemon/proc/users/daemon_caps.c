@@ -2,7 +2,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

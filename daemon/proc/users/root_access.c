@@ -16,10 +16,8 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <strings.h>
 
 struct root_access_user {

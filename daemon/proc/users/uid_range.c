@@ -14,12 +14,9 @@
 #include "base/log.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <string.h>
 
 static int uid_range_invalid(struct err *e, const char *text, const char *why)
 {

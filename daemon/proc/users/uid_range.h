@@ -9,9 +9,6 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 struct uid_range {
 	uid_t first, last; /* both 0: there is none */
 };

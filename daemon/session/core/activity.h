@@ -14,8 +14,6 @@
 
 #include "base/list.h"
 
-#include <stdint.h>
-
 struct session;
 struct session_store;
 

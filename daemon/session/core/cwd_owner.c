@@ -12,12 +12,8 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define LINKS_MAX 40
 

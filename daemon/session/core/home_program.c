@@ -12,13 +12,6 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #define NEW_NAME ".acpd-" /* and random digits: for a file that is yet to be renamed */
 #define RANDOM_BYTES 8
 

@@ -19,9 +19,6 @@
 #include "workspace/helper_job.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define TREE_PREFIX "tree-"
 #define ID_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -13,8 +13,6 @@
 #include "loop/loop.h"
 #include "proc/proc.h"
 
-#include <stdbool.h>
-
 struct removal_queue;
 
 struct removal_counts {

@@ -16,8 +16,6 @@
 #include "json/jenc.h"
 #include "session/core/turn/turn_internal.h"
 
-#include <stddef.h>
-
 /* Before the finish reason: why there was the turn; after it: what came of it. */
 enum span_place { SPAN_CAUSE, SPAN_OUTCOME };
 

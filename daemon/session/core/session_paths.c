@@ -18,11 +18,6 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 static int enter_as(const struct agent_user *user, const char *path, bool write)
 {
 	_cleanup_(closep) int fd = -1;

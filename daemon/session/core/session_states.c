@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#include <stdlib.h>
-
 static const struct {
 	const char *name, *states[6];
 } machines[MACHINE_MAX] = {

@@ -13,9 +13,6 @@
 #include "json/jscan.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 bool trace_parent_set(char to[TRACEPARENT_SIZE], const char *text)
 {
 	static const char form[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";

@@ -12,13 +12,10 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "proc/table/process_tree.h"
-#include "session/core/session_internal.h"
 #include "session/core/session_states.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/turn_proof.h"
 #include "session/parts/draft/draft_internal.h"
-
-#include <errno.h>
 
 /* --- facts --------------------------------------------------------------------------------------------- */
 

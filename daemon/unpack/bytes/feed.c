@@ -17,9 +17,6 @@
  */
 #include "unpack/bytes/feed.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 /* --- the digest of the file ---------------------------------------------------------------------------- */
 
 #define PIECE (256 * KIB)

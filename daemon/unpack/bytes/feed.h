@@ -7,9 +7,6 @@
 #include "digest/digest.h"
 #include "unpack/job/verdict.h"
 
-#include <stddef.h>
-#include <sys/types.h>
-
 struct intact {
 	struct sha256 want;
 	struct sha256_stream sum;

@@ -7,9 +7,6 @@
  */
 #include "unpack/bytes/inflater.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* --- zlib ------------------------------------------------------------------------------------------------- */
 
 int inflater_zlib_call(z_stream *z, struct inflater_io *io, int flush)

@@ -15,8 +15,6 @@
 #include "base/os/threads.h"
 #include "base/util.h"
 
-#include <stdbool.h>
-
 #define THREAD_STACK (256 * KIB)
 
 struct ring {

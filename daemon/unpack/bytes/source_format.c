@@ -12,7 +12,6 @@
  */
 #include "unpack/bytes/source.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 
 #define TAR_BLOCK 512

@@ -14,9 +14,7 @@
  */
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 /* --- reports ------------------------------------------------------------------------------------------- */
 

@@ -14,9 +14,6 @@
 #include "base/err.h"
 #include "tree/tree_manifest.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* node.mark of a staged manifest */
 enum {
 	MARK_KEEP_EXISTING = 1,

@@ -13,9 +13,6 @@
 
 #include "base/os/sparse_file.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #define READ_BYTES (128 * KIB)
 
 int seen_type(mode_t mode)

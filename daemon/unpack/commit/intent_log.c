@@ -19,9 +19,6 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #define PIECE (64 * KIB)
 #define NAME_BYTES_MAX 255
 #define NUMBERS 10

@@ -34,9 +34,7 @@
  */
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 /* --- what goes -------------------------------------------------------------------------------------------- */
 

@@ -17,9 +17,7 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 /* --- places ------------------------------------------------------------------------------------------- */
 

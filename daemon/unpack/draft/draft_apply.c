@@ -20,9 +20,6 @@
 #include "unpack/commit/merge.h"
 #include "unpack/draft/draft.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #define OWNER_ALL 0700
 
 struct applying {

@@ -21,10 +21,6 @@
 #include "base/format/crc32c.h"
 #include "base/os/file.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #define PIECE (256 * KIB)
 #define TAIL_BYTES 9 /* eight hex digits and a newline */
 

@@ -30,9 +30,6 @@
 #include "json/jstr.h"
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 int draft_trees_open(struct draft_trees *t, int view, int real, int base, bool overlay,
 		     uint64_t until, struct verdict *v)
 {

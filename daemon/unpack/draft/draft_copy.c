@@ -17,8 +17,6 @@
 #include "unpack/commit/merge.h"
 #include "unpack/draft/draft.h"
 
-#include <errno.h>
-
 #define BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
 
 struct copying {

@@ -10,9 +10,6 @@
 #include "base/os/file.h"
 #include "base/os/sparse_file.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #define READ_BYTES (256 * KIB)
 
 /* A hole stays one. */

@@ -27,9 +27,6 @@
 #include "unpack/extract/extract_target.h"
 #include "unpack/small_jobs/small_job.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
 
 #define ANSWER_MAX (4 * MIB)

@@ -15,7 +15,6 @@
 #include "unpack/snapshot/tree_walk.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 
 #define LISTED_BYTES (512 * KIB)
 

@@ -19,8 +19,6 @@
 #include "tree/tree_walker.h"
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
-
 struct draft_walk {
 	struct draft_tree *t;
 	struct verdict *v;

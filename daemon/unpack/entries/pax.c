@@ -20,8 +20,6 @@
 
 #include "base/format/digits.h"
 
-#include <errno.h>
-
 void pax_reset(struct pax *p)
 {
 	buf_reset(&p->path);

@@ -22,8 +22,6 @@
  */
 #include "unpack/entries/tar_internal.h"
 
-#include <errno.h>
-
 int tar_damaged(struct tar *t, const char *what)
 {
 	_cleanup_(freep) char *name = xstrndup((char *)t->block + OFF_NAME,

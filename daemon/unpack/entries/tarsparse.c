@@ -1,8 +1,6 @@
 /* Maps of sparse files, in the four ways in which GNU tar has written them. */
 #include "unpack/entries/tar_internal.h"
 
-#include <errno.h>
-
 static int sparse_add_pairs(struct tar *t, size_t at, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++, at += 2 * NUMBER_WIDTH) {

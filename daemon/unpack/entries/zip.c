@@ -18,9 +18,6 @@
 #include "unpack/bytes/inflater.h"
 #include "unpack/entries/zipdir.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct zip {
 	struct zip_dir dir;
 	struct plan *plan;

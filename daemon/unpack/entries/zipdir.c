@@ -20,7 +20,6 @@
  */
 #include "unpack/entries/zipdir.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zlib.h>

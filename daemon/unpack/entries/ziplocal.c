@@ -1,8 +1,6 @@
 /* The local headers of a zip against its directory. */
 #include "unpack/entries/zipdir.h"
 
-#include <errno.h>
-
 enum { LOCAL_BYTES = 30, FLAG_DESCRIPTOR = 8, EXTRA_ZIP64 = 1 };
 #define MAX32 0xffffffffu
 

@@ -34,10 +34,6 @@
 #include "tree/held_tree.h"
 #include "unpack/snapshot/tree_walk.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 /* --- the manifest ----------------------------------------------------------------------------------------- */
 
 /* The first members, in no order of use: all else is below one of the folders. */

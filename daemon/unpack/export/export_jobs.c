@@ -12,7 +12,6 @@
 #include "base/strv.h"
 #include "unpack/job/unpack_job.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 

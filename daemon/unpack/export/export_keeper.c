@@ -13,9 +13,6 @@
 #include "base/os/file.h"
 #include "unpack/job/worker_process.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #define ARCHIVE_FD 3
 #define ANSWER_MAX (4 * MIB)
 #define GRACE_MS 2500 /* the worker ends by itself, unless the file system blocks it */

@@ -27,8 +27,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
-#include <fcntl.h>
 
 #define PIECE (128 * KIB)
 #define BLOCK (64 * KIB)

@@ -24,10 +24,6 @@
 #include "unpack/extract/extract.h"
 #include "unpack/job/worker_process.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #define ANSWER_MAX (16 * MIB)
 
 struct extract_keeper {

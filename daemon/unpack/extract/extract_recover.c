@@ -19,9 +19,7 @@
 #include "unpack/commit/commit.h"
 #include "unpack/job/worker_process.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 #define LOCK_MS 2000
 

@@ -24,11 +24,7 @@
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #define STAGE_TRIES 16
 

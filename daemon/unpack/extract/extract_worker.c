@@ -21,8 +21,6 @@
 #include "unpack/snapshot/snapshot.h"
 #include "unpack/entries/entries.h"
 
-#include <errno.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* --- sources ------------------------------------------------------------------------------------------- */

@@ -18,10 +18,7 @@
 
 #include "skill/skill.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #define COPY_PIECE (64 * KIB)
 

@@ -5,9 +5,6 @@
 
 #include "unpack/job/verdict.h"
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 struct user {
 	bool other; /* we are root and the tree's user is not */
 	uid_t uid;

@@ -13,9 +13,6 @@
 #include "digest/base64.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define INPUT_PIECE (64 * KIB)
 
 /* What the tables decode into: the job, and what is checked before it becomes a part of it. */

@@ -4,9 +4,7 @@
  */
 #include "unpack/job/verdict.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *reason,
 			const char *path, const char *fmt, va_list ap)

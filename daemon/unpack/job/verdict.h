@@ -14,9 +14,6 @@
 #include "base/err.h"
 #include "base/limits.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum verdict_kind { VERDICT_NONE, VERDICT_REFUSED, VERDICT_FAILED, VERDICT_BAD_JOB };
 
 struct verdict {

@@ -15,12 +15,10 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define POLL_MS 500 /* a signal just before it waits */
 

@@ -10,8 +10,6 @@
 #include "base/buf.h"
 #include "unpack/job/confine.h"
 
-#include <sys/types.h>
-
 /* Instead of an exit code: a signal ended it. */
 #define WORKER_KILLED 256
 

@@ -13,7 +13,6 @@
 
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

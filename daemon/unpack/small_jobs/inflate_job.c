@@ -15,9 +15,6 @@
 
 #include "base/os/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 struct inflate_job {
 	char *archive, *digest, *output;
 	int64_t bytes, uid, gid;

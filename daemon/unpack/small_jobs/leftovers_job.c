@@ -19,10 +19,8 @@
 #include "json/jstr.h"
 #include "tree/dir_names.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>

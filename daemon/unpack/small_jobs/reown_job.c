@@ -21,10 +21,6 @@
 #include "json/jenc.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 struct reown_tree {
 	char *path;
 	int64_t ino; /* 0: any */

@@ -19,9 +19,6 @@
 #include "tree/dir_names.h"
 #include "unpack/extract/extract_target.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 struct tree_job {
 	char *target, *manifest;
 	int64_t uid, gid;

@@ -28,7 +28,6 @@
 #include "unpack/snapshot/take.h"
 #include "unpack/snapshot/tree_walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -23,8 +23,6 @@
 #include "base/util.h"
 
 #include <endian.h>
-#include <errno.h>
-#include <sys/stat.h>
 
 #define READ_PIECE (64 * KIB)
 #define WRITE_PIECE (64 * KIB)

@@ -15,11 +15,6 @@
 #include "tree/glob.h"
 #include "unpack/job/unpack_job.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #define OMITTED_BYTES (512 * KIB)
 #define CHANGES_BYTES (1 * MIB)
 #define OFFENDING_BYTES (8 * KIB)

@@ -13,8 +13,6 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #define PIECE (128 * KIB)

@@ -16,7 +16,6 @@
 #include "base/util.h"
 #include "unpack/snapshot/take.h"
 
-#include <errno.h>
 #include <sys/statvfs.h>
 
 static const struct index_entry nothing;

@@ -25,7 +25,6 @@
 
 #include "unpack/snapshot/snapshot.h"
 
-#include <errno.h>
 #include <sys/random.h>
 
 /* --- the two streams of what was ------------------------------------------------------------------------ */

@@ -15,10 +15,6 @@
 #include "base/os/file.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #define TURN_NAME 48
 #define LIST "delivered"
 #define PINS ".delivered" /* after the name of a turn */

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 #define READ_PIECE (256 * KIB)

@@ -18,9 +18,6 @@
 #include "base/os/file.h"
 #include "tree/ignore.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #define STAGE_DIRS ".acpd-stage-"
 
 struct walker {

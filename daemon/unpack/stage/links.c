@@ -12,8 +12,6 @@
 #include "base/os/file.h"
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
-
 #define HOPS_MAX 40
 
 struct link_walk {

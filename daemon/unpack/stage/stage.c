@@ -14,9 +14,6 @@
 
 #include "base/os/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/statvfs.h>
 
 void stage_init(struct stage *s, int tree)

@@ -23,7 +23,6 @@
 #include "base/util.h"
 #include "unpack/commit/merge.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 
 #define MTIME_MAX 4294967295LL

@@ -15,9 +15,6 @@
  */
 #include "unpack/stage/stage_plan.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define ASIDE STAGE_PREFIX "-top" /* no entry has that name */
 
 static int move_failed(struct plan *p, int r)

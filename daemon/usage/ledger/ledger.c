@@ -14,9 +14,7 @@
 #include "base/log.h"
 #include "json/jscan.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* The longest head: names and punctuation, n, incarnation, digest. */

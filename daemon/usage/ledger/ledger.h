@@ -27,9 +27,6 @@
 #include "loop/loop.h"
 #include "usage/ledger/syncer.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define INCARNATION_MAX 64 /* bytes of its id */
 
 struct ledger;

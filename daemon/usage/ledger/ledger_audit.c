@@ -3,9 +3,7 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 static void audit(void *ctx);
 

@@ -17,11 +17,9 @@
 #include "usage/account.h"
 #include "usage/cost.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <search.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #define READ_CHUNK (64 * KIB)
 #define PATIENCE_STEP_MS 10

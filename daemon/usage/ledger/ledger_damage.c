@@ -14,11 +14,7 @@
 #include "base/os/file.h"
 #include "usage/ledger/usage_ahead.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 /* A file, and how much of it is records. */
 struct damaged_file {

@@ -16,9 +16,6 @@
 #include "json/jdec.h"
 #include "json/jscan.h"
 
-#include <errno.h>
-#include <sys/stat.h>
-
 #define READ_CHUNK (64 * KIB)
 #define PROBE_CHUNK (4 * KIB)
 /* Closer than this the rest is read in order. */

@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "usage/ledger/ledger.h"
 
-#include <sys/types.h>
-
 /* {"v":1,"n":N,"incarnation":"...","prevDigest":"..." - slices into the line, without quotes. */
 struct ledger_head {
 	uint64_t n;

@@ -12,9 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/statvfs.h>
 
 static void on_timer(void *ctx);

@@ -16,10 +16,6 @@
 #include "json/jstr.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define SUFFIX ".jsonl"
 #define DIGITS 19

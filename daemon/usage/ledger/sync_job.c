@@ -10,9 +10,7 @@
 
 #include "base/util.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
 /* --- what is known of files ------------------------------------------------------------------------------- */
 

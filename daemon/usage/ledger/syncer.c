@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/os/threads.h"
 
-#include <errno.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>

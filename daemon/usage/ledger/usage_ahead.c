@@ -13,13 +13,8 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 

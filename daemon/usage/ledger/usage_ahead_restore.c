@@ -6,12 +6,6 @@
 #include "base/format/crc32c.h"
 #include "base/limits.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
 /* A file that is named in it. */
 struct usage_ahead_target {
 	char *name;

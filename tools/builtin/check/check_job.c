@@ -21,8 +21,6 @@
 #include "tools/builtin/run/command_run.h"
 #include "tools/builtin/run/command_spec.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 

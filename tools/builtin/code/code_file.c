@@ -14,11 +14,6 @@
 #include "base/util.h"
 #include "tools/builtin/core/toolbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #define EXCLUDED CODE_HIDDEN "*\n"
 
 /* --- what kind of module -------------------------------------------------------------------------------- */

@@ -5,9 +5,6 @@
 #include "json/jstr.h"
 #include "tools/builtin/run/command_job.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /*
  * node runs TypeScript from 22.6 on. Some versions can translate what is more than types (enums, namespaces) too; one
  * that does not know an option says so and runs nothing, and the next is tried. tsx, where installed, knows it all.

@@ -4,8 +4,6 @@
 #include "base/slice.h"
 #include "tools/builtin/core/tool.h"
 
-#include <stdbool.h>
-
 extern const struct tool_field code_in[], code_out[];
 /* Of the configuration: {"python": ["/opt/python/bin/python3", "-I"]}, by the first name of a language. */
 int code_interpreters_check(struct slice interpreters, struct err *e);

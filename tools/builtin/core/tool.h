@@ -22,9 +22,6 @@
 #include "json/jscan.h"
 #include "policy/policy.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* What every client can hold in a number. */
 #define SAFE_INT_MAX 9007199254740991
 

@@ -14,9 +14,6 @@
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define NONCE_HEX 32
 
 struct approval_state {

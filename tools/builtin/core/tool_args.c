@@ -13,9 +13,6 @@
 #include "json/jstr.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define CODE "INVALID_ARGUMENT"
 #define FIELD_MAX 96
 

@@ -12,11 +12,8 @@
 #include "tools/builtin/core/toolbox_internal.h"
 #include "policy/policy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 
 #define BENEATH_TRIES 16

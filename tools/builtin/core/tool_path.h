@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
 #include <sys/stat.h>
 
 struct builtin_call;

@@ -5,8 +5,6 @@
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <errno.h>
-
 struct answer {
 	struct slice structured, text; /* raw object; plain */
 	const struct tool_image *image;

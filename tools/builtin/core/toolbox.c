@@ -15,11 +15,7 @@
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #define VERSION "2026-07-28"
 

@@ -13,10 +13,8 @@
 #include "json/jdec.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 

@@ -18,10 +18,6 @@
 #include "policy/policy.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 struct raw_config {
 	struct toolbox_config config;
 	struct slice roots, env, tools;

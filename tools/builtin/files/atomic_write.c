@@ -13,10 +13,6 @@
 #include "base/os/file.h"
 #include "tools/builtin/core/toolbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #define STORE_TICK_NS 100000000 /* a clock ticks more often */
 
 int atomic_write_check(const struct tool_path_entry *at, const char *path, struct stat *ret,

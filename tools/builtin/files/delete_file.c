@@ -8,9 +8,6 @@
 #include "tools/builtin/files/file_walk.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 /* --- deleteFile -------------------------------------------------------------------------------------------------- */
 
 struct tree_removal {

@@ -7,9 +7,6 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct edit {
 	struct buf old, new, text, result;
 	bool all;

@@ -12,10 +12,8 @@
 #include "digest/base64.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <time.h>
 
 int64_t stat_mtime_ms(const struct stat *sb)

@@ -4,11 +4,9 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/file_walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
 
 struct file_stat {
 	struct tool_path_entry at;

@@ -18,10 +18,7 @@
 #include "tools/builtin/files/file_describe.h"
 #include "tree/ignore.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <sys/vfs.h>
 
 struct file_walk {

@@ -13,9 +13,6 @@
 #include "base/util.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <stdint.h>
-#include <string.h>
-
 struct line {
 	struct slice s;
 	uint64_t hash; /* without blanks; 0: nothing else is in it */

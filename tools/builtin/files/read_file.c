@@ -8,7 +8,6 @@
 #include "digest/base64.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 /* What has been read. */

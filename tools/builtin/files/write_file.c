@@ -7,9 +7,6 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct write_item {
 	char *path;
 	struct buf bytes;

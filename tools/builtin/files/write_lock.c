@@ -13,9 +13,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/util.h"
-#include "tools/builtin/core/tool.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>

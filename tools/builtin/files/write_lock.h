@@ -22,8 +22,6 @@
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/tool_path.h"
 
-#include <stddef.h>
-
 struct builtin_call;
 struct write_lock; /* NULL: nothing is held */
 

@@ -19,8 +19,6 @@
 #include "tools/builtin/core/toolbox.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 /* --- ends ------------------------------------------------------------------------------------------------ */
 

@@ -7,11 +7,6 @@
 #include "tools/builtin/core/toolbox.h"
 #include "base/util.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #define GIT_ARGS_MAX 24
 
 /* One run of git: its arguments, and what is made of its output. */

@@ -6,8 +6,6 @@
 #include "tools/builtin/run/command_run.h"
 #include "tools/builtin/core/tool.h"
 
-#include <stdbool.h>
-
 #define PR_ID_MAX 65 /* hex of SHA-256, and NUL */
 
 struct pr {

@@ -5,8 +5,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
-
 /* --- answers --------------------------------------------------------------------------------------------- */
 
 static const char *patch_item_status(const struct patch_item *it)

@@ -15,11 +15,6 @@
 #include "tools/builtin/core/toolbox.h"
 #include "diff/git_patch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #define STAGE_PREFIX ".acpd-patch-" /* and 16 hex digits: a kill may leave one */
 
 /* --- directories ---------------------------------------------------------------------------------------- */

@@ -17,10 +17,7 @@
 #include "tools/builtin/core/toolbox.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
 
 /* --- what is there ------------------------------------------------------------------------------------- */
 

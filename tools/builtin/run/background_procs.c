@@ -12,9 +12,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 
 struct background_procs {
 	struct toolbox *box;

@@ -3,11 +3,8 @@
 
 #include "base/limits.h"
 #include "tools/builtin/code/run_code.h"
-#include "tools/builtin/run/command_spec.h"
 #include "tools/builtin/core/model_text.h"
 #include "tools/builtin/testrun/testrun.h"
-
-#include <errno.h>
 
 /* Frees the job, not its call. */
 void command_job_drop(struct command_job *j)

@@ -13,7 +13,6 @@
 #include "base/strv.h"
 #include "tools/builtin/run/command_keeper.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -18,10 +18,6 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 /*
  * The output of a process: the newest bytes of a stream, and how many were dropped.
  *

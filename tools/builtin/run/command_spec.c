@@ -14,9 +14,7 @@
 #include "tools/builtin/core/tool_path.h"
 #include "policy/policy.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 
 #define SHELL "/bin/bash" /* else /bin/sh */
 

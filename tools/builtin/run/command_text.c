@@ -12,7 +12,6 @@
 #include "tools/builtin/core/model_text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static const char *const names[RUN_STREAMS] = { "stdout", "stderr" };
 

@@ -14,8 +14,6 @@
 #include "base/util.h"
 #include "tree/glob.h"
 
-#include <errno.h>
-
 /* The brace that closes the one at p; NULL: none. */
 static const char *closing(const char *p)
 {

@@ -9,8 +9,6 @@
 #include "tools/builtin/files/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <errno.h>
-
 #define BINARY_BYTES (8 * KIB) /* NUL among the first bytes: binary, as git has it */
 #define FULL (-EXFULL)
 

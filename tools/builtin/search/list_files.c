@@ -8,8 +8,6 @@
 #include "tools/builtin/files/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <errno.h>
-
 #define PAGE_FULL (-EXFULL)
 
 struct list_page {

@@ -7,8 +7,6 @@
 #include "tools/builtin/files/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
-#include <errno.h>
-
 struct gather {
 	struct builtin_call *call;
 	struct globs globs;

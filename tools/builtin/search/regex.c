@@ -10,8 +10,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <errno.h>
-
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 

@@ -13,8 +13,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
-
 struct regex;
 
 enum regex_found { REGEX_UNMATCHED, REGEX_MATCHED, REGEX_TOO_COSTLY };

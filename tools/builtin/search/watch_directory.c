@@ -7,9 +7,7 @@
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/inotify.h>
 #include <time.h>
 

@@ -16,9 +16,6 @@
 #include "base/strv.h"
 #include "tools/builtin/core/tool.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/inotify.h>
 
 /* IN_ONLYDIR: a name that became a file meanwhile is refused. IN_EXCL_UNLINK: no events of files

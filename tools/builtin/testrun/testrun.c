@@ -14,9 +14,6 @@
 #include "base/limits.h"
 #include "tools/builtin/run/command_job.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* One run of the target's command. Its report and its lines are its own, the log and the tail

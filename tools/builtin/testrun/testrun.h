@@ -15,8 +15,6 @@
 #include "tools/builtin/run/command_spec.h"
 #include "tools/builtin/testrun/testrun_parse.h"
 
-#include <stdbool.h>
-
 extern const struct tool_field testrun_in[], testrun_out[];
 void testrun_start(struct builtin_call *c);
 void testrun_cancel(struct builtin_call *c, bool timed_out);

@@ -5,8 +5,6 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
-#include <stdlib.h>
-
 static void test_json_put(struct buf *b, struct jval v)
 {
 	if (v.type == J_STRING)

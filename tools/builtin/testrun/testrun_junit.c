@@ -12,7 +12,6 @@
 #include "base/util.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 
 /*
  * As much of XML as JUnit files use: elements, attributes, text, CDATA, the five entities and character references.

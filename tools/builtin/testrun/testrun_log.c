@@ -10,9 +10,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-
 /* The files of the last runs. */
 struct test_logs {
 	char *path[TEST_LOGS_MAX];

@@ -13,9 +13,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define ONLY "{only}"
 #define REPORTER "{reporter}" /* the options of a runner that is known */
 

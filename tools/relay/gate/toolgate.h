@@ -28,9 +28,6 @@
 #include "policy/mcp_policy.h"
 #include "tools/mcp/backend.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct toolgate;
 struct toolgate_ask; /* one open question; gone after toolgate_answer or unask */
 

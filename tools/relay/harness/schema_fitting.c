@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "json/jenc.h"
 #include "json/jstr.h"
 
 /* Of JSON: below it a schema allows anything, so that the harness can still read the list. */

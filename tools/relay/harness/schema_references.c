@@ -4,8 +4,6 @@
 #include "json/jstr.h"
 #include "tools/relay/harness/schema_fitting.h"
 
-#include <stdio.h>
-
 #define EFFORT_MIN 1024 /* of one reference or name that is looked for */
 
 /* Charges at least EFFORT_MIN, so that many small look-ups end, too. The effort is shared by

@@ -18,10 +18,8 @@
 #include "loop/acceptor.h"
 #include "tools/mcp/mcp_serve.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 struct session_socket {
 	struct loop *loop;

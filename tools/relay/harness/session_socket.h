@@ -13,8 +13,6 @@
 #include "loop/loop.h"
 #include "tools/mcp/backend.h"
 
-#include <sys/types.h>
-
 struct session_socket;
 
 struct session_socket_ops {

@@ -15,7 +15,6 @@
 #include "tools/mcp/msg.h"
 
 #include <search.h>
-#include <stdio.h>
 
 #define MARK_CHARS 9 /* "_" and eight digits */
 #define LONG_NAME                                                                                  \

@@ -10,8 +10,6 @@
 #include "base/slice.h"
 #include "tools/mcp/backend.h"
 
-#include <stdint.h>
-
 /*
  * One name for each tool of a session that no harness confuses with another.
  *

@@ -8,14 +8,12 @@
  */
 #include "tools/upstream/http/http_exchange.h"
 
-#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "base/os/buf_io.h"
 #include "base/util.h"
 #include "proc/users/agent_user.h"
 #include "loop/dial.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>

@@ -11,9 +11,7 @@
 #include "base/http/http_message.h"
 #include "loop/loop.h"
 
-#include <stdbool.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 
 /*
  * The user of a connection: the daemon's own, or the user who wrote the configuration that names the

@@ -9,15 +9,12 @@
  */
 #include "tools/upstream/http/http_post.h"
 
-#include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 /* --- life ------------------------------------------------------------------------------------------------- */

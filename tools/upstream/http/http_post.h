@@ -15,8 +15,6 @@
 #include "tools/upstream/http/upstream_http.h"
 #include "tools/upstream/upstream.h"
 
-#include <stdbool.h>
-
 /* The address of an HTTP server, and requests to it as text. Pure. */
 
 struct http_target {

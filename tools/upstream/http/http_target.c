@@ -15,8 +15,6 @@
 #include "digest/base64.h"
 #include "digest/digest.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 #define HOST_MAX 253 /* bytes of a name in DNS */

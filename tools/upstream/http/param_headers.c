@@ -14,8 +14,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* Number.MAX_SAFE_INTEGER of JavaScript: above it two integers can be one number there. */
 #define SAFE_INTEGER 9007199254740991
 

@@ -10,8 +10,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
-
 #define RETRY_MAX_MS 60000u
 #define KEEP_BYTES 65536 /* of an empty buffer */
 

@@ -15,8 +15,6 @@
 #include "tools/upstream/upstream_legacy.h"
 #include "tools/upstream/http/http_post.h"
 
-#include <errno.h>
-
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
 /* From a timer only: the owner may free the server in this event. */

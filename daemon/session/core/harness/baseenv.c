@@ -12,7 +12,6 @@
 #include "base/buf.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
 static const char *const inherited[] = {
 	"PATH",

@@ -14,8 +14,6 @@
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
 
-#include <errno.h>
-
 void harness_open_failed(struct session *s, const struct err *e)
 {
 	harness_set_state(s, H_STOPPING);

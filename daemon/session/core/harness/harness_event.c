@@ -14,9 +14,6 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-#include <string.h>
-
 /* --- updates -------------------------------------------------------------------------------------------- */
 
 /* It is cut after its secrets are hidden: of half of one nothing would be found. */

@@ -13,8 +13,6 @@
 #include "proc/output/noise.h"
 #include "session/core/session.h"
 
-#include <stdint.h>
-
 /* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
 enum harness_state { H_NONE, H_STARTING, H_CONFIGURING, H_READY, H_STOPPING };
 

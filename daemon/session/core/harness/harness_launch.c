@@ -20,9 +20,7 @@
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 
 static void base_env(const struct session *s, struct harness_plan *plan)
 {

@@ -16,9 +16,7 @@
 #include "session/core/redact/redact_internal.h"
 #include "json/jknown.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 struct long_line {
 	struct slice line, text; /* text: the line, or its repaired copy */

@@ -30,9 +30,6 @@
 #include "proc/cgroup/cgroup_place.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static void on_lonely(void *ctx);
 static void on_wait_over(void *ctx);
 

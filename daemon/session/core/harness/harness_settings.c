@@ -10,8 +10,6 @@
 #include "session/core/session_paths.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-
 /* --- what the harness has ---------------------------------------------------------------------------- */
 
 static void settings_set_raw(char **slot, struct slice s)

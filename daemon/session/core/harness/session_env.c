@@ -11,9 +11,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 static struct slice between_quotes(struct jval v)
 {
 	return v.type == J_STRING ? (struct slice){ v.raw.p + 1, v.raw.n - 2 } : SLICE_NONE;

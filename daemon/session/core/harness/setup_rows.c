@@ -12,8 +12,6 @@
 #include "json/jstr.h"
 #include "model/model_api.h"
 
-#include <errno.h>
-
 #define CHOSEN_ID_MAX 256
 #define LABEL_LEN_MAX 256
 #define KEPT(member) .kept = offsetof(struct setup, member)

@@ -10,9 +10,6 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
-#include <stddef.h>
-#include <stdio.h>
-
 /* --- what a call gives ----------------------------------------------------------------------------------- */
 
 const struct parameter_given *setup_given(const struct setup_params *p,

@@ -12,9 +12,6 @@
 #include "session/core/session_states.h"
 #include "session/core/session_paths.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- the history ------------------------------------------------------------------------------------- */
 
 /* A frame's first member sessionId is ours, written by log/emit.c; ids are all of one length. */

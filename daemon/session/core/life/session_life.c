@@ -12,9 +12,6 @@
 #include "session/core/session_paths.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 static struct session *session_make(struct session_store *st, const struct session_params *p)
 {
 	char id[5 + 32 + 1] = "sess_";

@@ -12,8 +12,6 @@
 #include "session/core/log/reader.h"
 #include "session/core/session_part.h"
 
-#include <stdio.h>
-
 /* A client has had the events before next. */
 static void event_handed(struct session *s, uint64_t next)
 {

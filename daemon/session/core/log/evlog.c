@@ -10,10 +10,6 @@
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 /* Without a journal the tail is the whole history: keep more of it. */
 #define TAIL_MAX_UNJOURNALED (8 * MIB)
 

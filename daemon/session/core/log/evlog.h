@@ -21,8 +21,6 @@
 #include "base/list.h"
 #include "loop/loop.h"
 
-#include <sys/types.h>
-
 struct journal_record;
 struct jw;
 

@@ -13,8 +13,6 @@
 #include "session/core/log/journal_record.h"
 #include "loop/loop.h"
 
-#include <errno.h>
-
 struct evlog_large {
 	struct evlog *log;
 	struct loop_job job;

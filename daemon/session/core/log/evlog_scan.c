@@ -15,7 +15,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 
 /* Longer than any line that was ever written. */

@@ -10,8 +10,6 @@
 #include "base/os/file.h"
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 

@@ -14,9 +14,6 @@
 #include "json/jstr.h"
 #include "usage/ledger/ledger.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void drop_first(struct incarnations *l)
 {
 	free(l->list[0].id);

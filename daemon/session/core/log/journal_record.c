@@ -13,8 +13,6 @@
 #include "base/util.h"
 #include "session/core/log/event_table.h"
 
-#include <errno.h>
-
 static char *write_text(char *p, const char *text)
 {
 	return mempcpy(p, text, strlen(text));

@@ -16,8 +16,6 @@
 #include "session/core/log/incarnations.h"
 #include "session/core/session.h"
 
-#include <sys/types.h>
-
 struct masked_stream;
 struct session_turn;
 struct trace_context;

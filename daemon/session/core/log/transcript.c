@@ -14,8 +14,6 @@
 #include "session/core/log/event_table.h"
 #include "session/core/harness/session_labels.h"
 
-#include <errno.h>
-
 /* The parts of a frame, as session/core/log/emit.c wrote it. */
 enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 

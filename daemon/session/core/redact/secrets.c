@@ -15,7 +15,6 @@
 #include "json/jscan.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 #define LINE_MIN 16 /* a line of a longer value is a secret by itself from this length on */

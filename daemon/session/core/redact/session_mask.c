@@ -6,10 +6,6 @@
 #include "base/limits.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {

@@ -14,9 +14,7 @@
 #include "base/limits.h"
 #include "proc/spaces/netns.h"
 
-#include <errno.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 static const char *state_problem(const struct session_store *st)
 {

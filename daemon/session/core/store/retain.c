@@ -21,7 +21,6 @@
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
 
-#include <stdio.h>
 #include <sys/statvfs.h>
 
 /* --- which may go, and in which order ----------------------------------------------------------------- */

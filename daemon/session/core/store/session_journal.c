@@ -20,9 +20,6 @@
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 /* --- what is acknowledged ------------------------------------------------------------------------------- */

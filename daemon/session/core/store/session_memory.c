@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-
 #define SLOTS_MIN 16
 
 /* --- the index ------------------------------------------------------------------------------------------ */

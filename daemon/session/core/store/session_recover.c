@@ -28,10 +28,6 @@
 #include "session/core/session_part.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define SUFFIX ".jsonl"
 #define RECORD_TEXT_MAX (64 * KIB)

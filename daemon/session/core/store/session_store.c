@@ -18,10 +18,7 @@
 #include "workspace/derive.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define INCARNATION_BYTES 16
 

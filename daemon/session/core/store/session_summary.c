@@ -21,8 +21,6 @@
 #include "session/core/session_part.h"
 #include "base/clock.h"
 
-#include <stdio.h>
-
 static char *summary_path(const struct session *s)
 {
 	return xprintf("%s/sessions/%s.summary", s->store->state_dir, s->id);

@@ -13,11 +13,6 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #define FILE_MAX 64
 

@@ -18,8 +18,6 @@
 #include "proc/users/uid_range.h"
 #include "usage/ledger/ledger.h"
 
-#include <stddef.h>
-
 struct journal_record;
 struct session;
 

@@ -14,8 +14,6 @@
 #include "digest/digest.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 /* Chosen by others: a digest that nobody can steer, so that no chain of slots grows long. */
 static uint64_t digest_of(enum id_kind kind, struct slice raw)
 {

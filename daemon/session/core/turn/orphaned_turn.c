@@ -8,8 +8,6 @@
 #include "json/jstr.h"
 #include "session/core/session_part.h"
 
-#include <stdio.h>
-
 #define NAME_MAX_BYTES 4096
 
 struct record_search {

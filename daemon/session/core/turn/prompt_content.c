@@ -15,8 +15,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 struct block_row {
 	const char *type;
 	const char *needs[2]; /* required string members */

@@ -17,9 +17,7 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 /* --- telling everybody -------------------------------------------------------------------------------- */
 

@@ -11,8 +11,6 @@
 #include "session/core/turn/prompt_content.h"
 #include "session/core/session_part.h"
 
-#include <errno.h>
-
 void turn_free(struct session_turn *t)
 {
 	list_del(&t->link);

@@ -4,8 +4,6 @@
 #include "base/log.h"
 #include "session/core/session_part.h"
 
-#include <stdio.h>
-
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
 struct unwritten_end {
 	struct list link;

@@ -16,9 +16,6 @@
 #include "session/parts/approval/approval_internal.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define CURSOR_SIZE 64
 
 /* --- the list ------------------------------------------------------------------------------------------------------ */

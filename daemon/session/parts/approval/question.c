@@ -21,8 +21,6 @@
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/trace/session_trace.h"
 
-#include <stdio.h>
-
 bool question_is_elicitation(const struct session_question *a)
 {
 	return a->elicitation;

@@ -11,8 +11,6 @@
 #include "json/jdec.h"
 #include "session/core/activity.h"
 
-#include <stdio.h>
-
 /* --- the parameter ----------------------------------------------------------------------------------------- */
 
 static int parse_budgets(struct jval v, const char *field, void *ret, struct err *e)

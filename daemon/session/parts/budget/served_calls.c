@@ -16,8 +16,6 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/budget/served_calls.h"
 
-#include <stdio.h>
-
 #define SAID_MAX 4096
 
 struct served_call {

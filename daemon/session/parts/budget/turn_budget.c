@@ -8,7 +8,6 @@
  *
  * A warning is given once for each limit: `told` has the limit that was warned of, so another limit warns again.
  */
-#include "session/core/session_internal.h"
 
 #include "base/clock.h"
 #include "json/jstr.h"

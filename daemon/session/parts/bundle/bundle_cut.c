@@ -21,11 +21,6 @@
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/model/session_model_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* What is copied as it stands, from elsewhere in the state directory; closed at its end. */
 struct cut_copy {
 	int from, to;

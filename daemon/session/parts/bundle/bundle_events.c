@@ -17,8 +17,6 @@
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
 
-#include <errno.h>
-
 static const char *method_of(unsigned kind)
 {
 	if (kind < UPDATE_MAX)

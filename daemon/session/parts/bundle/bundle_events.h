@@ -10,8 +10,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#include <stdint.h>
-
 struct bundle_events {
 	const char *session_id;
 	uint64_t first, last; /* numbers taken so far */

@@ -22,11 +22,6 @@
 #include "session/core/session_paths.h"
 #include "workspace/helper_job.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #define SESSION_FILE_MAX (16 * MIB)
 
 struct bundle_import {

@@ -10,10 +10,6 @@
 #include "base/os/file.h"
 #include "base/log.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* r: -errno of a file of the bundle. The client can act on a full disk; anything else is for the operator. */
 int bundle_room_failed(int r, struct err *e)
 {

@@ -11,9 +11,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define UTF8_MAX 4 /* bytes of a character */
 
 /* Of both kinds. */

@@ -16,9 +16,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 bool check_changes_known(const struct check_run *r)
 {
 	return r->session->setup.baseline;

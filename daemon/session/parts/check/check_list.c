@@ -12,9 +12,6 @@
 #include "json/jstr.h"
 #include "session/core/harness/session_env.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define PREFIX_MAX 80 /* "_meta.acpd.checks[31]." */
 
 /* One check as it is written; which members there may be says the table of its kind. */

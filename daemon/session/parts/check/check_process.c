@@ -15,10 +15,6 @@
 #include "harnesses/spawn_plan.h"
 #include "session/core/session_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 struct check_process {
 	struct session *session;
 	const struct check_spec *spec;

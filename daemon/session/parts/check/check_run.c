@@ -17,8 +17,6 @@
 #include "session/parts/check/turn_proof.h"
 #include "session/parts/trace/session_trace.h"
 
-#include <errno.h>
-
 static const char *const verdicts[] = { "unchecked", "verified", "failed" };
 
 const char *check_verdict_name(enum check_verdict v)

@@ -17,8 +17,6 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/parts/check/turn_proof.h"
 
-#include <stdio.h>
-
 void turn_proof_done(struct turn_proof *p)
 {
 	free_each(p->checks, p->retry, p->results);

@@ -16,8 +16,6 @@
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/check/turn_proof.h"
 
-#include <stdio.h>
-
 /* --- what the harness is told ------------------------------------------------------------------------------- */
 
 /* The end of a longer text, from a whole character on. */

@@ -20,8 +20,6 @@
 #include "session/parts/confinement/session_spaces.h"
 #include "session/parts/confinement/session_refusals.h"
 
-#include <errno.h>
-
 /* --- what a level needs -------------------------------------------------------------------------------------- */
 
 /* For whom a row of the table is asked. */

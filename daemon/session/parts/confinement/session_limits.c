@@ -17,7 +17,6 @@
 #include "proc/cgroup/group_limits.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 /* --- the parameter ------------------------------------------------------------------------------------------- */
 

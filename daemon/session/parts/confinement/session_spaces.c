@@ -20,9 +20,7 @@
 #include "session/core/session_paths.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 
 /* In the session's home. Not the harness's TMPDIR, which is emptied at each start. */
 #define TMP_NAME "system-tmp"

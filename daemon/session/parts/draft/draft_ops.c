@@ -16,10 +16,7 @@
 #include "session/core/session_paths.h"
 #include "session/parts/check/turn_proof.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* --- jobs -------------------------------------------------------------------------------------------------- */
 

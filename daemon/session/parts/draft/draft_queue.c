@@ -17,8 +17,6 @@
 #include "session/parts/check/turn_proof.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-
 static struct draft_op *first_op(const struct session *s)
 {
 	struct list *ops = (struct list *)&draft_of(s)->ops;

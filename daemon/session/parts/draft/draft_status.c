@@ -11,8 +11,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/draft/draft_terms.h"
 
-#include <errno.h>
-
 #define WHY_MAX 1024
 
 static const char *const words[] = { [DRAFT_OVERLAY] = "overlay", [DRAFT_COPY] = "copy" };

@@ -18,11 +18,7 @@
 #include "session/core/session_internal.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 bool session_has_draft(const struct session *s)
 {

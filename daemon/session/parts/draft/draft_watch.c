@@ -16,9 +16,6 @@
 #include "session/parts/check/turn_proof.h"
 #include "session/parts/draft/draft_terms.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- failures ---------------------------------------------------------------------------------------------- */
 
 /* It waits for the end of the turn, and the next one waits for it. */

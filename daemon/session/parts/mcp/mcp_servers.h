@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "session/core/session_host.h"
 
-#include <sys/types.h>
-
 struct agent_user;
 struct netns;
 struct session;

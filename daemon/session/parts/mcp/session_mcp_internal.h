@@ -14,8 +14,6 @@
 #include "session/core/session_host.h"
 #include "session/parts/mcp/upcall.h"
 
-#include <stdint.h>
-
 /* State of the part. */
 struct session_mcp {
 	char *given; /* raw: what the harness was started with */

@@ -23,8 +23,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
-#include <stdio.h>
-
 #define REQUEST_ID_SIZE sizeof("mcp-request:0123456789abcdef0123456789abcdef")
 
 /* UP_QUEUED: no port has it, or none that could send it. UP_ENDING: its end is reported from the loop. */

@@ -12,8 +12,6 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 
-#include <stdbool.h>
-
 struct session;
 struct port;
 struct upcall;

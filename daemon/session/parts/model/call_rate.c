@@ -4,8 +4,6 @@
 
 #include "base/util.h"
 
-#include <stdlib.h>
-
 #define MINUTE_MS 60000
 
 /* The newest are kept. */

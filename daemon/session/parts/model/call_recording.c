@@ -21,11 +21,6 @@
 #include "session/parts/model/session_model_internal.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* A line may be as long as a request, with all of it escaped. */
 #define RECORD_LINE_MAX (4 * (size_t)MODEL_BODY_MAX)
 #define MARK_ROOM 64 /* for the line that says why it was stopped */

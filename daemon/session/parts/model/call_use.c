@@ -17,8 +17,6 @@
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/usage/usage_record.h"
 
-#include <stdio.h>
-
 /* The turn that the call counts in; NULL: none. */
 static struct session_turn *call_turn_of(const struct provider_call *c)
 {

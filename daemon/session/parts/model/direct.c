@@ -15,8 +15,6 @@
 #include "json/jenc.h"
 #include "session/parts/model/session_model_internal.h"
 
-#include <stdio.h>
-
 /* What the carrier has of a call. */
 struct direct_call {
 	struct provider_call *of;

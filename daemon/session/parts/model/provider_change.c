@@ -6,8 +6,6 @@
 #include "session/core/session_paths.h"
 #include "session/parts/model/session_model_internal.h"
 
-#include <errno.h>
-
 /* --- another provider -------------------------------------------------------------------------------------- */
 
 static bool provider_text_is_same(const char *a, const char *b)

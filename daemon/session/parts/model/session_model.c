@@ -12,7 +12,6 @@
 #include "session/parts/model/session_model_internal.h"
 #include "proc/spaces/netns.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 /* Only direct calls need acpd-fetch, and only a key needs locked memory. */

@@ -15,10 +15,6 @@
 #include "base/list.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct buf;
 struct session;
 struct session_store;

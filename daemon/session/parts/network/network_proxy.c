@@ -23,8 +23,6 @@
 #include "session/core/redact/redact_internal.h"
 #include "session/parts/approval/own_questions.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #define CALL_ID_BYTES 16

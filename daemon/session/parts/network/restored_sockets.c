@@ -8,9 +8,6 @@
 #include "session/parts/network/session_network.h"
 #include "session/parts/users/session_user.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct owners {
 	const struct session_store *st;
 	bool proxy;

@@ -18,7 +18,6 @@
 #include "session/parts/confinement/session_level.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 
 /* --- the rules ------------------------------------------------------------------------------------------------ */
 

@@ -10,11 +10,7 @@
 #include "session/parts/programs/bounded_run.h"
 
 #include "base/buf.h"
-#include "base/limits.h"
 #include "proc/table/process_tree.h"
-
-#include <errno.h>
-#include <stdio.h>
 
 struct bounded_run {
 	struct proc *proc;

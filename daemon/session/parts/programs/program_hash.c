@@ -13,9 +13,7 @@
 #include "digest/digest.h"
 #include "tree/held_tree.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 #define PACKAGE_FILES_MAX 65536
 

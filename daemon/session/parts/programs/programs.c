@@ -17,9 +17,6 @@
 #include "session/parts/session_parts.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #define VERSION_RETRY_MS 60000

@@ -9,9 +9,6 @@
 
 #include "base/os/passing_home.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct version_run {
 	struct bounded_run *run;
 	struct passing_home home;

@@ -14,9 +14,6 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 const char *own_rule_id(const struct own_rule *r, char ret[OWN_RULE_ID_SIZE])
 {
 	snprintf(ret, OWN_RULE_ID_SIZE, "session.rules[%llu]", (unsigned long long)r->no);

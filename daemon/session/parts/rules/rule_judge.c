@@ -15,8 +15,6 @@
 #include "harnesses/inside.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 /* The session's directory as the harness names it, where its draft is mounted, the real tree of a copy. */
 #define GLOB_ROOTS 3

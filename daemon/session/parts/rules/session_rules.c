@@ -14,10 +14,6 @@
 #include "session/parts/rules/session_rules.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 static void mcp_policy_freep(struct mcp_policy **p)
 {
 	mcp_policy_free(*p);

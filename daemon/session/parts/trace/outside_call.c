@@ -16,8 +16,6 @@
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/trace/tool_trace.h"
 
-#include <stdio.h>
-
 struct outside_call {
 	struct session_store *store;
 	struct session *session; /* NULL: of none */

@@ -10,8 +10,6 @@
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/trace/tool_trace.h"
 
-#include <stdio.h>
-
 #define RELAY_NAME_MAX 256
 
 struct relay_span {

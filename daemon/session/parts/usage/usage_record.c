@@ -17,8 +17,6 @@
 #include "session/core/session_part.h"
 #include "session/parts/usage/usage_record.h"
 
-#include <errno.h>
-
 static void put_time(struct jw *w, const char *key, uint64_t ms)
 {
 	char text[CLOCK_ISO_SIZE];

@@ -14,10 +14,6 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* One file. */
 struct uid_claim {

@@ -15,8 +15,6 @@
 #include "json/jenc.h"
 #include "workspace/helper_job.h"
 
-#include <stdio.h>
-
 /* Where anybody may leave something. */
 static const char *const directories[] = { "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue" };
 

@@ -16,8 +16,6 @@
 #include "base/err.h"
 #include "base/list.h"
 
-#include <sys/types.h>
-
 struct parked_tree {
 	enum {
 		PARKED_OURS = 'o', /* below the state directory: homes, drafts */

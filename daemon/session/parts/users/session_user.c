@@ -17,10 +17,6 @@
 #include "session/core/cwd_owner.h"
 #include "session/core/session_paths.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 static void become(struct session *s, uid_t uid)
 {
 	char name[UID_RANGE_NAME];

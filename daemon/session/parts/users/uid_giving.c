@@ -12,9 +12,6 @@
 #include "json/jenc.h"
 #include "session/parts/users/session_user.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* --- giving one ----------------------------------------------------------------------------------------------------- */
 
 static const char *reservation(const struct uid_lending *l, char name[32])

@@ -15,10 +15,6 @@
 #include "session/core/cwd_owner.h"
 #include "workspace/helper_job.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 struct uid_waiter {
 	struct list link;
 	unsigned long long group; /* that it waits for; 0: for any uid */

@@ -15,9 +15,7 @@
 #include "session/parts/users/session_user.h"
 #include "session/core/cwd_owner.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 /* --- whose uid can be taken ------------------------------------------------------------------------------------ */

@@ -17,11 +17,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/workspace_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #define INDEX_MAX (16 * MIB)
 #define ID_SIZE 32
 #define DEFAULT_TYPE "application/octet-stream"

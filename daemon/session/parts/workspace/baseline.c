@@ -18,9 +18,6 @@
 #include "session/parts/workspace/artifact_store.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* The last two record nothing: they wait for those that do. */
 enum snapshot_run_kind {
 	SNAPSHOT_BASELINE,

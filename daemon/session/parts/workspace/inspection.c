@@ -12,8 +12,6 @@
 #include "json/jenc.h"
 #include "session/parts/confinement/session_limits.h"
 
-#include <errno.h>
-
 static void inspection_on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct inspection *k = ctx;

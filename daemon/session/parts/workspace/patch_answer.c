@@ -13,8 +13,6 @@
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"
 
-#include <errno.h>
-
 static const struct jfield patch_fields[] = {
 	JF_INT(struct patch_info, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX),
 	JF_INT(struct patch_info, files, "files", 0, 0, INT64_MAX),

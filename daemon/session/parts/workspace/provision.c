@@ -18,8 +18,6 @@
 #include "workspace/sources.h"
 #include "session/parts/trace/session_trace.h"
 
-#include <errno.h>
-
 struct provisioning {
 	struct session *session;
 	struct materialize *work;

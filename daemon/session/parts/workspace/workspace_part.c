@@ -9,8 +9,6 @@
 #include "session/parts/workspace/baseline.h"
 #include "workspace/sources.h"
 
-#include <unistd.h>
-
 /* Sources are checked before a directory is created or handed over, so that a refused request leaves nothing
  * behind. */
 static int provision_cwd(struct session *s, const struct session_params *p,
