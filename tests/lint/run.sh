@@ -3,7 +3,7 @@
 # end even when one fails.
 cd "$(dirname "$0")" || exit 2
 failed=0
-for script in selftest additions layers parts core parameters names sizes format cppcheck words docs reasons paths page vanishing api mutants; do
+for script in selftest additions layers folders parts core parameters names sizes format cppcheck words docs reasons paths page vanishing api mutants; do
 	sh ./$script.sh || failed=1
 done
 exit $failed

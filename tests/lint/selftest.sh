@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers parts core parameters names sizes format cppcheck words docs paths page vanishing; do
+for script in layers folders parts core parameters names sizes format cppcheck words docs paths page vanishing; do
 	expect $script.sh PASS
 done
 
@@ -70,6 +70,13 @@ expect core.sh daemon/session/core/log/b.c:3
 clean
 printf 'void turn_go(void)\n{\n}\n' | put daemon/session/core/new/a.c
 expect core.sh daemon/session/core/new/a.c:0
+
+clean
+printf 'void one_go(void)\n{\n\ttwo_go();\n}\n' | put daemon/one/a.c
+printf 'void two_go(void)\n{\n}\n' | put daemon/two/b.c
+expect folders.sh PASS
+printf 'void two_go(void)\n{\n\ts->one_go();\n\tone_go();\n}\n' | put daemon/two/b.c
+expect folders.sh daemon/two/b.c:4
 
 t() { printf '## The members\n\n| member | meaning |\n|---|---|\n%s\n' "$1" | put daemon/protocol/parameters.md; }
 row() { printf 'const struct session_parameter a = {\n\tPARAMETER("a", STR, "what it is"),\n};\n' | put "$1"; }
