@@ -9,7 +9,7 @@
  */
 #include "egress/egress_internal.h"
 
-#include "base/os/sock_owner.h"
+#include "base/net/sock_owner.h"
 #include "egress/wire/egress_host.h"
 #include "json/jenc.h"
 

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "base/os/local_sock.h"
-#include "base/os/sock_owner.h"
+#include "base/net/sock_owner.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

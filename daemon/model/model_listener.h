@@ -6,7 +6,7 @@
  * 127.0.0.0/8 but not 127.0.0.1, because E2B publishes what listens there. What passes stands in model_api.h; the
  * rest is refused here, and counted. A call that passes is handed over whole, its body in memory; the answer streams.
  * Where the harness runs as a user of its own, a caller that is another user is refused whatever key it has
- * (base/os/sock_owner.h).
+ * (base/net/sock_owner.h).
  *
  * Whoever takes a call (ops->call) answers it by the functions of struct model_call, each call with one end. Bytes of an
  * answer that the harness has not taken yet are kept here, so the taker sends no more than its window and goes on when

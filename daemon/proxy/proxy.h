@@ -23,12 +23,12 @@ struct proxy_world {
 	struct loop *loop;
 	struct frame_channel *channel;
 	struct egress_settings settings;
-	int owners; /* base/os/sock_owner.h; <0: there is none */
+	int owners; /* base/net/sock_owner.h; <0: there is none */
 	unsigned nconns;
 };
 
 extern const service_frame_fn proxy_server_takes[EGRESS_FRAME_MAX];
-/* owners: of base/os/sock_owner.h, or negative. */
+/* owners: of base/net/sock_owner.h, or negative. */
 struct proxy_server *proxy_server_new(struct service_run *run, int owners);
 void proxy_server_free(void *server);
 

@@ -9,7 +9,7 @@
  */
 #include "proxy/proxy.h"
 
-#include "base/os/sock_owner.h"
+#include "base/net/sock_owner.h"
 #include "base/util.h"
 
 #include <fcntl.h>

@@ -42,7 +42,7 @@ layers='
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.
-sessionless='^(daemon/)?session/(core/log/(evlog(_[a-z]+)?|journal_record|event_table|incarnations)|core/harness/(session_env|setup|setup_rows|setup_values|session_labels|baseenv|config_options)|core/turn/(client_ids|absolute_paths)|core/store/state_dir|core/(cwd_owner|home_program|removal|session_parameter|trace_context)|core/redact/(mask|mask_match|event_fields|secrets|protocol_words)|parts/approval/approval_terms|parts/draft/draft_terms|parts/rules/(rule_request|rule_judge|own_rules)|parts/model/call_rate|parts/users/(agent_uids|leftovers|parked_uids))[.][ch]$'
+sessionless='^(daemon/)?session/(core/log/(evlog(_[a-z]+)?|journal_record|event_table|incarnations)|core/harness/(session_env|setup|setup_rows|setup_values|session_labels|baseenv|config_options)|core/turn/(client_ids|absolute_paths)|core/store/state_dir|core/(home_program|removal|session_parameter|trace_context)|core/redact/(mask|mask_match|event_fields|secrets|protocol_words)|parts/approval/approval_terms|parts/draft/draft_terms|parts/rules/(rule_request|rule_judge|own_rules)|parts/model/call_rate|parts/users/(agent_uids|leftovers|parked_uids))[.][ch]$'
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='
 libwebsockets\.h        ^daemon/net/

@@ -1,5 +1,5 @@
 /* Whose a TCP socket is: what is asked, what counts as an answer, and the kernel's own. */
-#include "base/os/sock_owner.h"
+#include "base/net/sock_owner.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "session/parts/users/uid_lending.h"
-#include "session/core/cwd_owner.h"
+#include "proc/users/cwd_owner.h"
 #include "session/core/session_paths.h"
 
 static void become(struct session *s, uid_t uid)

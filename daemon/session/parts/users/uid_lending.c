@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "json/jdec.h"
 #include "session/parts/users/session_user.h"
-#include "session/core/cwd_owner.h"
+#include "proc/users/cwd_owner.h"
 #include "workspace/helper_job.h"
 
 struct uid_waiter {

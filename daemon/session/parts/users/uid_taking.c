@@ -13,7 +13,7 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"
-#include "session/core/cwd_owner.h"
+#include "proc/users/cwd_owner.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
  * or can write in a directory without sticky bit. One such user is accepted if he also owns the
  * result. Two set `open`. LINKS_MAX is the limit of the kernel (path_resolution(7)).
  */
-#include "session/core/cwd_owner.h"
+#include "proc/users/cwd_owner.h"
 
 #include "base/limits.h"
 #include "base/util.h"

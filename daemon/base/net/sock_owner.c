@@ -6,7 +6,7 @@
  * number selects the right one. Answers are accepted only from the kernel (port id 0), since any
  * process can send to a netlink socket.
  */
-#include "base/os/sock_owner.h"
+#include "base/net/sock_owner.h"
 
 #include "base/util.h"
 
