@@ -1,18 +1,23 @@
 /*
- * http_exchange.c - one HTTP/1.1 request on a TCP connection of its own: connect, send, head, body.
+ * http_exchange.c - one HTTP/1.1 request on a TCP connection of its own: connect, send, head, body; or by acpd-fetch.
  *
  * Sockets belong to the given user (struct socket_user). Each address has MCP_CONNECT_MS. The answer is
  * read while the request is sent, because a server may refuse early. An owner may close in any
  * callback: the state is checked after each one, and the memory is freed at the end of the turn. A
  * body without framing ends with the connection.
+ *
+ * For acpd-fetch the request, which is text of HTTP/1.1, is split into method, URL, headers and body; libcurl
+ * writes the framing headers itself. Headers may hold secrets, so both forms of them are wiped.
  */
 #include "tools/upstream/http/http_exchange.h"
 
 #include "base/limits.h"
 #include "base/os/buf_io.h"
 #include "base/util.h"
-#include "proc/users/agent_user.h"
+#include "fetcher/fetcher.h"
+#include "json/jenc.h"
 #include "loop/dial.h"
+#include "proc/users/agent_user.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -48,11 +53,10 @@ static int socket_user_open(const struct socket_user *as, int family, int type)
 /* EXCHANGE_HEAD: until the head of the answer is whole. */
 enum exchange_state { EXCHANGE_HEAD, EXCHANGE_BODY, EXCHANGE_ENDED };
 
-/* Owned by its opener until http_exchange_close. With `fetched`, acpd-fetch does the work, and
- * only that member, loop and io are set. */
+/* Owned by its opener until http_exchange_close. Where acpd-fetch does the work, there is a fetch, or why there is none,
+ * and no connection. */
 struct http_exchange {
 	struct loop *loop;
-	struct fetched_exchange *fetched; /* it is all that there is */
 	const struct http_exchange_ops *ops;
 	void *ctx;
 	struct socket_user as;
@@ -64,6 +68,8 @@ struct http_exchange {
 	enum exchange_state state;
 	struct message_body body;
 	bool closed;
+	struct fetch *fetch;
+	struct err why_not_fetched;
 };
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
@@ -83,9 +89,10 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 		return NULL;
 	x->closed = true;
 	x->state = EXCHANGE_ENDED;
-	x->fetched = fetched_exchange_close(x->fetched);
+	x->fetch = fetch_close(x->fetch);
 	dial_stop(&x->dial);
 	loop_io_close(x->loop, &x->io);
+	loop_task_cancel(&x->task);
 	loop_defer(x->loop, &x->task, http_exchange_free, x);
 	return NULL;
 }
@@ -203,6 +210,122 @@ static void on_dialed(void *ctx, int fd, int error)
 	http_exchange_on_writable(x);
 }
 
+/* --- by acpd-fetch ------------------------------------------------------------------------------------------ */
+
+/* What frames a message is libcurl's. */
+static bool is_framing_field(struct slice name)
+{
+	return http_word_is(name, "host") || http_word_is(name, "connection") ||
+	       http_word_is(name, "content-length");
+}
+
+static void exchange_fetch_put_headers(struct buf *json, struct slice lines)
+{
+	struct slice line, name, value;
+	struct jw w = JW(json);
+
+	jw_obj(&w, NULL);
+	while (http_line_next(&lines, &line)) {
+		_cleanup_(freep) char *key = NULL;
+
+		if (!http_field_split(line, &name, &value) || is_framing_field(name))
+			continue;
+		key = xstrndup(name.p, name.n);
+		jw_lead_key(&w, key);
+		jw_slice(&w, NULL, value);
+	}
+	jw_end_obj(&w);
+}
+
+static void exchange_fetch_begin(struct http_exchange *x, const struct http_route *route,
+				 struct slice request, const struct fetch_ops *ops)
+{
+	_cleanup_(secret_buf_done) struct buf headers = { 0 };
+	_cleanup_(freep) char *method = NULL, *url = NULL;
+	struct slice host = SLICE_NONE;
+	struct http_request_head h;
+	/* Our own text, so it is a request. */
+	ssize_t n = http_request_parse(request, request.n, &h);
+
+	http_field_find(h.fields, "host", &host);
+	method = xstrndup(h.method.p, h.method.n);
+	url = xprintf("%s://%.*s%.*s", route->secure ? "https" : "http", (int)host.n, host.p,
+		      (int)h.target.n, h.target.p);
+	exchange_fetch_put_headers(&headers, h.fields);
+	x->fetch = fetch_open(route->fetcher,
+			      &(struct fetch_request){ .method = method,
+						       .url = url,
+						       .headers = buf_slice(&headers),
+						       .body = slice_after(request, (size_t)n),
+						       .named = route->named,
+						       .idle_ms = FETCH_IDLE_MAX_MS },
+			      ops, x, &x->why_not_fetched);
+}
+
+static void exchange_fetch_on_head(void *ctx, int status, struct slice headers)
+{
+	_cleanup_(buf_done) struct buf lines = { 0 };
+	struct http_exchange *x = ctx;
+	struct fetch_headers h;
+	struct http_head head = { .status = status };
+
+	fetch_headers_begin(&h, headers);
+	while (fetch_headers_next(&h) > 0)
+		buf_printf(&lines, "%s: %s\r\n", h.name, h.value);
+	fetch_headers_done(&h);
+	head.fields = buf_slice(&lines);
+	x->ops->head(x->ctx, &head);
+}
+
+static void exchange_fetch_on_data(void *ctx, struct slice bytes)
+{
+	struct http_exchange *x = ctx;
+
+	x->ops->data(x->ctx, bytes);
+	/* The owner may have closed the exchange in its callback, and the fetch with it. */
+	if (!x->closed)
+		fetch_taken(x->fetch, bytes.n);
+}
+
+static void exchange_fetch_on_end(void *ctx, enum fetch_end how, const char *why)
+{
+	static const enum http_exchange_end ends[FETCH_END_MAX] = {
+		[FETCH_COMPLETE] = HTTP_EXCHANGE_COMPLETE,
+		[FETCH_REFUSED] = HTTP_EXCHANGE_UNREACHABLE,
+		[FETCH_UNREACHABLE] = HTTP_EXCHANGE_UNREACHABLE,
+		[FETCH_CUT] = HTTP_EXCHANGE_CUT,
+		[FETCH_SILENT] = HTTP_EXCHANGE_CUT,
+		[FETCH_GONE] = HTTP_EXCHANGE_CUT,
+		[FETCH_UNAVAILABLE] = HTTP_EXCHANGE_UNREACHABLE,
+		[FETCH_NO_LOCK] = HTTP_EXCHANGE_UNREACHABLE,
+	};
+	struct http_exchange *x = ctx;
+
+	http_exchange_finish(x, ends[how], how == FETCH_COMPLETE ? NULL : why);
+}
+
+static void on_not_fetched(void *ctx)
+{
+	struct http_exchange *x = ctx;
+
+	http_exchange_finish(x, HTTP_EXCHANGE_UNREACHABLE, x->why_not_fetched.msg);
+}
+
+static void fetch_exchange(struct http_exchange *x, const struct http_route *route,
+			   struct buf *request)
+{
+	static const struct fetch_ops ops = { exchange_fetch_on_head, exchange_fetch_on_data,
+					      exchange_fetch_on_end };
+
+	exchange_fetch_begin(x, route, buf_slice(request), &ops);
+	secret_buf_done(request);
+	/* From the loop: nobody is called back in http_exchange_open. */
+	if (!x->fetch)
+		loop_defer(x->loop, &x->task, on_not_fetched, x);
+}
+
+/* --- how it begins ------------------------------------------------------------------------------------------ */
+
 struct http_exchange *http_exchange_open(struct loop *loop, const struct http_route *route,
 					 struct buf *request, const struct http_exchange_ops *ops,
 					 void *ctx)
@@ -213,13 +336,13 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 
 	x->loop = loop;
 	x->io = (struct loop_io){ .fd = -1, .fn = http_exchange_on_event, .ctx = x };
+	x->ops = ops;
+	x->ctx = ctx;
 	if (route->fetcher) {
-		x->fetched = fetched_exchange_open(loop, route, request, ops, ctx);
+		fetch_exchange(x, route, request);
 		return x;
 	}
 	x->as = *route->as;
-	x->ops = ops;
-	x->ctx = ctx;
 	memcpy(x->addresses, route->addresses, n * sizeof(*route->addresses));
 	x->out = *request;
 	*request = (struct buf){ 0 };

@@ -58,9 +58,8 @@ struct http_route {
 	const struct sockaddr_storage *addresses;
 	size_t n;
 	struct fetcher *fetcher; /* NULL: the above */
-	const char *authority, *path;
-	bool secure; /* https */
-	bool named;  /* as in struct fetch_request */
+	bool secure;		 /* https */
+	bool named;		 /* as in struct fetch_request */
 };
 
 /* request: head and body, owned from now on. */
@@ -69,19 +68,6 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 					 void *ctx);
 /* Always NULL. The memory is freed at the end of this turn of the loop. */
 struct http_exchange *http_exchange_close(struct http_exchange *x);
-
-/*
- * The same as http_exchange.h through acpd-fetch: its answer looks like one of http_exchange.c. A part of http_exchange.c, which owns it.
- */
-
-struct fetched_exchange;
-
-/* request: head and body, as for http_exchange_open; wiped, its headers hold secrets. */
-struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct http_route *route,
-					       struct buf *request,
-					       const struct http_exchange_ops *ops, void *ctx);
-/* Nothing is called after it. Always NULL. */
-struct fetched_exchange *fetched_exchange_close(struct fetched_exchange *x);
 
 /*
  * Finds the addresses of a host, beside the loop: it may take seconds. "localhost" and address literals

@@ -361,8 +361,6 @@ static struct http_exchange *open_exchange(struct mcp_remote *h, struct buf *req
 					  .addresses = h->addresses,
 					  .n = h->naddresses,
 					  .fetcher = h->fetcher,
-					  .authority = h->target.authority,
-					  .path = h->target.path,
 					  .secure = h->target.secure,
 					  .named = !h->local_only };
 

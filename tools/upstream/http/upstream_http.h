@@ -7,7 +7,7 @@
  * and the refused requests are sent again) and a GET stream if the server has one. A stream that ends before its answer
  * is resumed if the server numbers its events.
  *
- * A server that cannot be reached is down. https, and http if asked, goes through acpd-fetch (fetched_exchange.c). Redirects are not
+ * A server that cannot be reached is down. https, and http if asked, goes through acpd-fetch (http_exchange.c). Redirects are not
  * followed. The older transport with a GET stream and a POST address of its own (2024-11-05) is not supported.
  */
 #pragma once
