@@ -120,16 +120,6 @@ static void model_put_refusal(struct buf *b, enum model_refusal why, bool quota)
 			 JW_STR("reason", quota ? refusals[why].word : NULL)));
 }
 
-int model_refusal_again(const char *word, struct buf *body)
-{
-	for (enum model_refusal why = 0; why < MODEL_REFUSAL_MAX; why++)
-		if (refusals[why].word && strcmp(refusals[why].word, word) == 0) {
-			model_put_refusal(body, why, false);
-			return refusals[why].status;
-		}
-	return 0;
-}
-
 static void count_refusal(const struct model_call *c, enum model_refusal why)
 {
 	c->listener->all->refused[why]++;

@@ -37,7 +37,7 @@ bool http_word_is(struct slice word, const char *want);
 bool http_text_ok(struct slice s);
 /* Checks all lines; false: one is no field, or the framing is unclear. */
 bool http_fields_read(struct slice lines, struct http_extent *ret);
-/* The value of the first field of this name; false: there is none. lines have been read before. */
+/* The value, without blanks around it, of the first field of this name; false: there is none. lines have been read before. */
 bool http_field_find(struct slice lines, const char *name, struct slice *ret);
 
 /* The value of Content-Length: digits, up to INT64_MAX. */

@@ -40,11 +40,6 @@ ssize_t http_head_parse(struct slice in, struct http_head *ret)
 	return n + 2;
 }
 
-bool http_head_field(const struct http_head *h, const char *name, struct slice *ret)
-{
-	return http_field_find(h->fields, name, ret);
-}
-
 /* A status 1xx: the final answer follows (RFC 9110, 15.2). */
 static bool http_head_is_interim(const struct http_head *h)
 {
@@ -53,20 +48,12 @@ static bool http_head_is_interim(const struct http_head *h)
 
 /* --- requests ------------------------------------------------------------------------------------------------- */
 
-static bool is_visible_text(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7f)
-			return false;
-	return s.n > 0;
-}
-
 /* "POST /v1/messages HTTP/1.1" */
 static bool read_request_line(struct slice line, struct http_request_head *r)
 {
 	if (!slice_cut(&line, ' ', &r->method) || !slice_cut(&line, ' ', &r->target))
 		return false;
-	return header_name_ok(r->method) && is_visible_text(r->target) &&
+	return header_name_ok(r->method) && r->target.n && slice_is_visible(r->target, "") &&
 	       slice_is(line, "HTTP/1.1");
 }
 

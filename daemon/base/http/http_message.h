@@ -22,8 +22,6 @@ struct http_head {
 /* Returns the length of the head at the front of in, its empty line included; 0: more has to come. -EMSGSIZE: it is
  * longer than HTTP_HEADERS_MAX; -EPROTO: it is no head. */
 ssize_t http_head_parse(struct slice in, struct http_head *ret);
-/* The value, without blanks around it, of the first field of this name; false: there is none. */
-bool http_head_field(const struct http_head *h, const char *name, struct slice *ret);
 
 /* --- requests, which a program in the sandbox makes ------------------------------------------------------------ */
 

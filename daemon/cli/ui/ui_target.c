@@ -67,9 +67,8 @@ static void trim_end(struct slice *path, const char *end)
 /* What a request's line can hold as it is. */
 static bool take_path(struct ui_target *t, struct slice path)
 {
-	for (size_t i = 0; i < path.n; i++)
-		if (path.p[i] <= ' ' || path.p[i] > '~' || path.p[i] == '?' || path.p[i] == '#')
-			return false;
+	if (!slice_is_visible(path, "?#"))
+		return false;
 	trim_end(&path, "/");
 	trim_end(&path, "/acp");
 	trim_end(&path, "/ui");

@@ -218,7 +218,7 @@ static void http_client_take_head(const struct http_head *h, struct http_answer 
 
 	a->status = h->status;
 	a->length = h->body.length;
-	a->has_offset = http_head_field(h, "upload-offset", &offset) &&
+	a->has_offset = http_field_find(h->fields, "upload-offset", &offset) &&
 			u64_parse(offset, &a->offset);
 }
 

@@ -99,10 +99,10 @@ static void fields_are_found_by_name(void **state _unused_)
 
 	assert_true(http_head_parse(SLICE(OK "Ab: 1 2 \r\nA:\r\na: late\r\n\r\nB: no\r\n"), &h) >
 		    0);
-	assert_true(http_head_field(&h, "ab", &v) && slice_is(v, "1 2"));
-	assert_true(http_head_field(&h, "a", &v) && slice_is(v, ""));
-	assert_false(http_head_field(&h, "b", &v));
-	assert_false(http_head_field(&h, "", &v));
+	assert_true(http_field_find(h.fields, "ab", &v) && slice_is(v, "1 2"));
+	assert_true(http_field_find(h.fields, "a", &v) && slice_is(v, ""));
+	assert_false(http_field_find(h.fields, "b", &v));
+	assert_false(http_field_find(h.fields, "", &v));
 }
 
 /* --- bodies ----------------------------------------------------------------------------------------------- */

@@ -126,7 +126,7 @@ static bool is_type(const struct http_head *head, const char *type)
 	size_t n = strlen(type);
 
 	/* Parameters may follow the type (RFC 9110, 8.3.1). */
-	return http_head_field(head, "content-type", &v) && v.n >= n &&
+	return http_field_find(head->fields, "content-type", &v) && v.n >= n &&
 	       strncasecmp(v.p, type, n) == 0 && (v.n == n || strchr("; \t", v.p[n]));
 }
 
@@ -136,12 +136,10 @@ static void http_post_take_session(struct http_post *p, const struct http_head *
 {
 	struct slice v;
 
-	if (!http_post_is_method(p, "initialize") || !http_head_field(head, "mcp-session-id", &v) ||
-	    !v.n || v.n > MCP_SESSION_ID_MAX)
+	if (!http_post_is_method(p, "initialize") ||
+	    !http_field_find(head->fields, "mcp-session-id", &v) || !v.n ||
+	    v.n > MCP_SESSION_ID_MAX || !slice_is_visible(v, ""))
 		return;
-	for (size_t i = 0; i < v.n; i++)
-		if (v.p[i] < 0x21 || v.p[i] > 0x7e)
-			return;
 	free(p->h->session);
 	p->h->session = xstrndup(v.p, v.n);
 }

@@ -47,9 +47,8 @@ static int http_target_take_url(struct http_target *t, const char *url, struct e
 	if (!t->secure && strncasecmp(url, "http://", 7) != 0)
 		return err_field(e, "url", "TRANSPORT_UNSUPPORTED",
 				 "url: not an http:// or https:// address");
-	for (size_t i = 0; i < rest.n; i++)
-		if ((unsigned char)url[i] <= 0x20 || (unsigned char)url[i] >= 0x7f)
-			return bad_url(e, "a byte in it has to be written as %XX");
+	if (!slice_is_visible(rest, ""))
+		return bad_url(e, "a byte in it has to be written as %XX");
 	rest = (struct slice){ url + 7 + t->secure, rest.n - 7 - t->secure };
 	/* A fragment is for the client alone and is not sent (RFC 3986, 3.5). */
 	rest.n = strcspn(rest.p, "#");
@@ -96,11 +95,10 @@ static int http_target_check_header(const char *line, struct err *e)
 		return err_field(e, "headers", "HEADER_RESERVED",
 				 "headers: %.*s is set by the client itself", (int)name.n, name.p);
 	/* A CR or LF in a value would begin another header. */
-	for (const char *p = colon; *p; p++)
-		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
-			return err_field(e, "headers", "HEADER_INVALID",
-					 "headers: the value of %.*s holds a control character",
-					 (int)name.n, name.p);
+	if (!http_text_ok(slice_of(colon)))
+		return err_field(e, "headers", "HEADER_INVALID",
+				 "headers: the value of %.*s holds a control character",
+				 (int)name.n, name.p);
 	return 0;
 }
 

@@ -8,13 +8,12 @@
 #include "tools/upstream/http/http_exchange.h"
 
 #include "base/limits.h"
+#include "base/net/address_rules.h"
 #include "base/os/threads.h"
 #include "base/util.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 
 #define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */
@@ -158,21 +157,10 @@ struct resolve *resolve_cancel(struct resolve *r)
 	return NULL;
 }
 
-static bool is_local(const struct sockaddr_storage *a)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
-
-	if (a->ss_family == AF_INET)
-		/* All of 127.0.0.0/8 is the loopback (RFC 1122, 3.2.1.3). */
-		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-	return a->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
-
 bool addresses_are_local(const struct sockaddr_storage *addresses, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!is_local(&addresses[i]))
+		if (!address_is_loopback((const struct sockaddr *)&addresses[i]))
 			return false;
 	return true;
 }
