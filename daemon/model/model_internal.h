@@ -13,8 +13,6 @@
 #include "loop/acceptor.h"
 #include "model/model_listener.h"
 
-#include <netinet/in.h>
-
 struct model_listener {
 	struct model_listeners *all;
 	enum model_api api;
@@ -23,13 +21,11 @@ struct model_listener {
 	void *ctx;
 	struct list conns;
 	unsigned nconns, ncalls;
-	char host[MODEL_HOST_SIZE], url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
+	struct model_place place;
 	struct sha256 digest; /* of the key: what requests are held against */
 	char *paths;	      /* raw array: what passes besides the API's own, or NULL */
-	struct sockaddr_in at;
-	bool inside; /* a network namespace that is the session's own */
-	bool checks_caller;
-	uid_t uid; /* of callers */
+	bool inside;	      /* a network namespace that is the session's own */
+	uid_t uid;	      /* of callers */
 };
 
 /* CALL_OPEN: handed over, without a head so far. CALL_ANSWERED: its head has been written. CALL_LAST: what is left is

@@ -12,7 +12,6 @@
 #include "base/net/sock_owner.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 /* An idle connection makes room; one with a call stays. */
@@ -33,11 +32,11 @@ static bool make_conn_room(struct model_listener *g)
 /* One whose other end is not to be found has none any more. */
 static bool is_other_user(const struct model_listener *g, int fd)
 {
-	struct sock_pair other = { .peer = g->at };
+	struct sock_pair other = { .peer = g->place.at };
 	socklen_t n = sizeof(other.own);
 	uid_t uid;
 
-	return g->checks_caller &&
+	return !g->inside && g->place.checks_caller &&
 	       (getpeername(fd, (struct sockaddr *)&other.own, &n) < 0 ||
 		sock_owner_ask(g->all->owners, &other, &uid) < 0 || uid != g->uid);
 }
@@ -69,6 +68,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 					  struct err *e)
 {
 	struct model_listener *g = new0(struct model_listener);
+	struct model_place *at = &g->place;
 	int fd, r;
 
 	*g = (struct model_listener){ .all = all,
@@ -77,14 +77,14 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 				      .ctx = ctx,
 				      .uid = reach->uid,
 				      .inside = reach->socket >= 0 };
-	r = fd = loopback_bind(reach->socket, SOMAXCONN, &g->at);
+	r = fd = loopback_bind(reach->socket, SOMAXCONN, &at->at);
 	list_init(&g->conns);
 	if (fd >= 0)
 		r = acceptor_open(&g->acceptor, all->loop, fd, on_harness_connection, g);
-	memcpy(g->key, "acpd-", 5);
-	random_hex(g->key + 5, 32);
+	memcpy(at->key, "acpd-", 5);
+	random_hex(at->key + 5, 32);
 	if (r >= 0)
-		r = sha256_of(slice_of(g->key), &g->digest);
+		r = sha256_of(slice_of(at->key), &g->digest);
 	if (r < 0) {
 		acceptor_close(&g->acceptor);
 		free(g);
@@ -93,10 +93,10 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 		return NULL;
 	}
 	/* In a network namespace of its own only the session's processes can connect. */
-	g->checks_caller = !g->inside && reach->one_user && can_look_up_callers(all, &g->at);
-	inet_ntop(AF_INET, &g->at.sin_addr, g->host, sizeof(g->host));
-	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,
-		 ntohs(g->at.sin_port), model_api_root(api));
+	at->checks_caller = g->inside || (reach->one_user && can_look_up_callers(all, &at->at));
+	inet_ntop(AF_INET, &at->at.sin_addr, at->host, sizeof(at->host));
+	snprintf(at->url, sizeof(at->url), "http://%s:%u" MODEL_PREFIX "%s", at->host,
+		 ntohs(at->at.sin_port), model_api_root(api));
 	return g;
 }
 
@@ -107,7 +107,7 @@ struct model_listener *model_listener_free(struct model_listener *g)
 	acceptor_close(&g->acceptor);
 	list_each(c, &g->conns, struct model_call, link)
 		model_conn_free(c);
-	explicit_bzero(g->key, sizeof(g->key));
+	explicit_bzero(g->place.key, sizeof(g->place.key));
 	free_each(g->paths, g);
 	return NULL;
 }
@@ -118,29 +118,9 @@ void model_listener_allow(struct model_listener *g, struct slice paths)
 	g->paths = paths.n ? xstrndup(paths.p, paths.n) : NULL;
 }
 
-const struct sockaddr_in *model_listener_at(const struct model_listener *g)
+const struct model_place *model_listener_place(const struct model_listener *g)
 {
-	return &g->at;
-}
-
-const char *model_listener_host(const struct model_listener *g)
-{
-	return g->host;
-}
-
-const char *model_listener_url(const struct model_listener *g)
-{
-	return g->url;
-}
-
-const char *model_listener_key(const struct model_listener *g)
-{
-	return g->key;
-}
-
-bool model_listener_checks_caller(const struct model_listener *g)
-{
-	return g->inside || g->checks_caller;
+	return &g->place;
 }
 
 void model_listeners_done(struct model_listeners *all)

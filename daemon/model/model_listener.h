@@ -18,6 +18,8 @@
 #include "loop/loop.h"
 #include "model/model_api.h"
 
+#include <netinet/in.h>
+
 #define MODEL_KEY_SIZE                                                                             \
 	sizeof("acpd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 #define MODEL_HOST_SIZE sizeof("127.255.255.255")
@@ -25,6 +27,14 @@
 
 struct model_listener;
 struct model_call;
+
+/* Where a listener is, and what opens it. */
+struct model_place {
+	struct sockaddr_in at;
+	char host[MODEL_HOST_SIZE]; /* its address alone, without a port */
+	char url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
+	bool checks_caller; /* not the key alone decides who may call */
+};
 
 /* Why a request gets no answer of a provider. Each has a status and a word (model_answer.c). */
 enum model_refusal {
@@ -102,13 +112,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 void model_listener_allow(struct model_listener *g, struct slice paths);
 /* Cuts what is open; the takers hear of it. Takes NULL. */
 struct model_listener *model_listener_free(struct model_listener *g);
-/* Its address alone, without a port. */
-const struct sockaddr_in *model_listener_at(const struct model_listener *g);
-const char *model_listener_host(const struct model_listener *g);
-const char *model_listener_url(const struct model_listener *g);
-const char *model_listener_key(const struct model_listener *g);
-/* Not the key alone decides who may call. */
-bool model_listener_checks_caller(const struct model_listener *g);
+const struct model_place *model_listener_place(const struct model_listener *g);
 /* All listeners are gone. */
 void model_listeners_done(struct model_listeners *all);
 
@@ -126,5 +130,3 @@ void model_call_refuse(struct model_call *c, enum model_refusal why);
 void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsigned secs);
 /* The refusal's word, as "MODEL_NOT_ALLOWED". */
 const char *model_refusal_word(enum model_refusal why);
-/* The status and body that a harness got with this word; 0: there is no such word. */
-int model_refusal_again(const char *word, struct buf *body);

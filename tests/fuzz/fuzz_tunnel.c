@@ -118,14 +118,10 @@ static void work(struct ends *x)
 
 static int harness_connect(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	const char *url = model_listener_url(model_of(session)->listener);
+	const struct sockaddr_in *at = &model_listener_place(model_of(session)->listener)->at;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	FUZZ_CHECK(fd >= 0 && inet_pton(AF_INET, model_listener_host(model_of(session)->listener),
-					&a.sin_addr) == 1);
-	a.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
-	FUZZ_CHECK(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	FUZZ_CHECK(fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0);
 	return fd;
 }
 
@@ -138,7 +134,7 @@ static void harness_call(struct ends *x)
 		   "POST " MODEL_PREFIX
 		   "/v1/chat/completions HTTP/1.1\r\nauthorization: Bearer %s\r\n"
 		   "content-length: %d\r\n\r\n{\"model\":\"m\",\"x\":\"",
-		   model_listener_key(model_of(session)->listener), BODY_BYTES);
+		   model_listener_place(model_of(session)->listener)->key, BODY_BYTES);
 	for (size_t i = strlen("{\"model\":\"m\",\"x\":\"") + 2; i < BODY_BYTES; i++)
 		buf_putc(&b, 'x');
 	buf_puts(&b, "\"}");

@@ -107,9 +107,11 @@ static const struct harness_provider *session_model_provider(const struct sessio
 		return NULL;
 	*ret = s->setup.gateway;
 	if (model_of(s)->listener) {
+		const struct model_place *at = model_listener_place(model_of(s)->listener);
+
 		/* The members are not const, but readers do not change them: ret borrows. */
-		ret->base_url = (char *)model_listener_url(model_of(s)->listener);
-		ret->key = (char *)model_listener_key(model_of(s)->listener);
+		ret->base_url = (char *)at->url;
+		ret->key = (char *)at->key;
 		ret->headers = SLICE_NONE; /* for the provider */
 	}
 	return ret;
@@ -127,7 +129,8 @@ void session_put_provider(struct jw *w, const struct session *s)
 	jw_str(w, "via", harness_via_name(via));
 	jw_bool(w, "keyExposed", via == PROVIDER_ENVIRONMENT || exposed);
 	if (model_of(s)->listener)
-		jw_bool(w, "callerChecked", model_listener_checks_caller(model_of(s)->listener));
+		jw_bool(w, "callerChecked",
+			model_listener_place(model_of(s)->listener)->checks_caller);
 	jw_end_obj(w);
 }
 
@@ -189,7 +192,7 @@ static void put_model_request(const struct session *s, struct harness_request *r
 {
 	r->of.provider = session_model_provider(s, &r->provider);
 	if (model_of(s)->listener)
-		r->model_host = model_listener_host(model_of(s)->listener);
+		r->model_host = model_listener_place(model_of(s)->listener)->host;
 }
 
 const struct session_part model_part = {

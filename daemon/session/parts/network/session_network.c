@@ -227,7 +227,7 @@ static int network_nft_hold(struct session *s, struct err *e)
 	if (n->wall == WALL_NFT && n->proxy.sin_family)
 		way_of(&ways[rule.nways++], &n->proxy);
 	if (n->wall == WALL_NFT && model_of(s)->listener)
-		way_of(&ways[rule.nways++], model_listener_at(model_of(s)->listener));
+		way_of(&ways[rule.nways++], &model_listener_place(model_of(s)->listener)->at);
 	if (n->hold)
 		r = nft_hold_change(n->hold, &rule, nft_on_held, s, e);
 	else
