@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "base/http/http_message.h"
 #include "loop/acceptor.h"
-#include "loop/loop.h"
 #include "net/client/raw_client.h"
 
 #define UI_SECRET_BYTES 16
@@ -55,17 +54,16 @@ enum ui_visit_state {
 struct ui_visit {
 	struct list link;
 	struct ui_server *server;
-	struct loop_io io;
 	struct loop_timer timer;
 	struct loop_task dead;
 	enum ui_visit_state state;
 	bool asks_upgrade, is_head, crowded;
 	bool open, answered, is_tunnel; /* the daemon's side */
-	bool paused, ended;
+	bool ended;
 	struct buf in, out; /* from the browser; to it */
 	struct buf ask,
 		head; /* to the daemon, until it is reached; its answer, until its head is whole */
-	struct raw_stream *up;
+	struct raw_stream *browser, *up;
 	struct message_body sent, got;
 };
 

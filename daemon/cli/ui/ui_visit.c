@@ -7,10 +7,6 @@
 #include "cli/ui/ui.h"
 
 #include "base/limits.h"
-#include "base/os/buf_io.h"
-
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
 static void visit_free(void *ctx)
 {
@@ -31,7 +27,7 @@ void ui_visit_end(struct ui_visit *v)
 		return;
 	v->ended = true;
 	loop_timer_cancel(&v->timer);
-	loop_io_close(v->server->loop, &v->io);
+	raw_stream_drop(TAKE_PTR(v->browser));
 	/* The daemon sees that nobody waits for its answer any more. */
 	raw_stream_drop(TAKE_PTR(v->up));
 	loop_defer(v->server->loop, &v->dead, visit_free, v);
@@ -57,49 +53,22 @@ static void linger(struct ui_visit *v)
 	/* Lingering already: the timer was cancelled when the answer was complete. */
 	if (v->timer.due)
 		return;
-	shutdown(v->io.fd, SHUT_WR);
+	raw_stream_shut(v->browser);
 	loop_timer_set(v->server->loop, &v->timer, UI_LINGER_MS, on_visit_time, v);
-}
-
-static bool visit_write_out(struct ui_visit *v)
-{
-	int r = buf_send(&v->out, v->io.fd);
-
-	if (r == 0)
-		buf_trim(&v->out, IO_KEEP_BYTES);
-	return r == 0 || r == -EAGAIN;
-}
-
-/* The daemon is heard as far as the browser listens. */
-static void hold_daemon(struct ui_visit *v)
-{
-	bool pause = buf_len(&v->out) > UI_WINDOW;
-
-	if (!v->up || pause == v->paused)
-		return;
-	v->paused = pause;
-	raw_stream_pause(v->up, pause);
 }
 
 void ui_visit_flow(struct ui_visit *v)
 {
-	uint32_t events = 0;
-
 	if (v->ended)
 		return;
-	if (!visit_write_out(v)) {
-		ui_visit_end(v);
-		return;
-	}
-	hold_daemon(v);
-	if (buf_len(&v->out))
-		events |= EPOLLOUT;
-	else if (v->state == UI_VISIT_DONE)
+	raw_stream_send(v->browser, buf_slice(&v->out));
+	buf_reset(&v->out);
+	/* Each side is read only as far as the other takes it. */
+	if (v->up)
+		raw_stream_pause(v->up, raw_stream_pending(v->browser) > UI_WINDOW);
+	raw_stream_pause(v->browser, v->state == UI_VISIT_PASS && ui_daemon_is_full(v));
+	if (v->state == UI_VISIT_DONE && !raw_stream_pending(v->browser))
 		linger(v);
-	/* The browser is not read while the daemon does not take what it has sent. */
-	if (v->state != UI_VISIT_PASS || !ui_daemon_is_full(v))
-		events |= EPOLLIN;
-	loop_io_set(v->server->loop, &v->io, events);
 }
 
 static void visit_take_request(struct ui_visit *v)
@@ -135,39 +104,40 @@ static void drop_rest(struct ui_visit *v)
 	buf_reset(&v->in);
 }
 
-static void read_browser(struct ui_visit *v)
+static void on_browser_bytes(void *ctx, struct slice bytes)
 {
 	static void (*const take[])(struct ui_visit * v) = {
 		[UI_VISIT_HEAD] = visit_take_request,
 		[UI_VISIT_PASS] = ui_daemon_more,
 		[UI_VISIT_DONE] = drop_rest,
 	};
-	ssize_t n = buf_receive(&v->in, v->io.fd, RAW_PIECE);
-
-	if (n > 0)
-		take[v->state](v);
-	else if (n != -EAGAIN)
-		ui_visit_end(v);
-}
-
-static void on_browser(void *ctx, uint32_t events)
-{
 	struct ui_visit *v = ctx;
 
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		read_browser(v);
+	buf_add_slice(&v->in, bytes);
+	take[v->state](v);
 	ui_visit_flow(v);
+}
+
+static void on_browser_drained(void *ctx)
+{
+	ui_visit_flow(ctx);
+}
+
+static void on_browser_closed(void *ctx, bool opened _unused_, const char *why _unused_)
+{
+	ui_visit_end(ctx);
 }
 
 void ui_visit_begin(struct ui_server *s, int fd, bool crowded)
 {
+	static const struct raw_stream_events events = { NULL, on_browser_bytes, on_browser_drained,
+							 on_browser_closed };
 	struct ui_visit *v = new0(struct ui_visit);
 
 	v->server = s;
 	v->crowded = crowded;
-	v->io = (struct loop_io){ .fd = fd, .fn = on_browser, .ctx = v };
+	v->browser = raw_stream_adopt(s->loop, fd, &events, v);
 	list_add_tail(&s->visits, &v->link);
 	s->nvisits++;
 	loop_timer_set(s->loop, &v->timer, UI_HEAD_MS, on_visit_time, v);
-	ui_visit_flow(v);
 }

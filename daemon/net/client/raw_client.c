@@ -302,6 +302,24 @@ struct raw_stream *raw_client_dial(struct raw_client *c, const struct raw_stream
 	return s;
 }
 
+struct raw_stream *raw_stream_adopt(struct loop *loop, int fd, const struct raw_stream_events *ev,
+				    void *ctx)
+{
+	struct raw_stream *s = new0(struct raw_stream);
+
+	*s = (struct raw_stream){
+		.loop = loop, .ev = ev, .ctx = ctx, .state = RAW_OPEN, .opened = true
+	};
+	s->io = (struct loop_io){ .fd = fd, .fn = on_raw_io, .ctx = s };
+	raw_watch(s);
+	return s;
+}
+
+void raw_stream_shut(struct raw_stream *s)
+{
+	shutdown(s->io.fd, SHUT_WR);
+}
+
 void raw_stream_send(struct raw_stream *s, struct slice bytes)
 {
 	if (s->state == RAW_ENDED)

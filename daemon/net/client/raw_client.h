@@ -1,6 +1,6 @@
 /*
- * raw_client.h - streams of bytes to one address, in the clear or through TLS: for the command line where it passes on what
- * it is given (cli/ui/). Nothing of HTTP is understood here.
+ * raw_client.h - streams of bytes to one address, in the clear or through TLS, and of connections that came: for the command
+ * line where it passes on what it is given (cli/ui/). Nothing of HTTP is understood here.
  *
  * Not by libwebsockets, as the other clients are: version 4.1 of it begins TLS of a raw stream before there is a socket.
  * A name is looked up anew for each stream, and that blocks the loop. on_closed comes once, never from within
@@ -30,7 +30,12 @@ struct raw_client *raw_client_free(struct raw_client *c);
 
 struct raw_stream *raw_client_dial(struct raw_client *c, const struct raw_stream_events *ev,
 				   void *ctx);
+/* A stream that is open: fd, which is its own from now on, in the clear. on_open is not called. */
+struct raw_stream *raw_stream_adopt(struct loop *loop, int fd, const struct raw_stream_events *ev,
+				    void *ctx);
 void raw_stream_send(struct raw_stream *s, struct slice bytes);
+/* The other side sees that no more comes. Of a stream in the clear, of which everything has gone. */
+void raw_stream_shut(struct raw_stream *s);
 /* What was sent and has not gone. */
 size_t raw_stream_pending(const struct raw_stream *s);
 /* Nothing is read meanwhile, so that whoever sends it waits. */
