@@ -6,7 +6,6 @@
  */
 #include "acp/params.h"
 
-#include "base/limits.h"
 #include "harnesses/adapter.h"
 #include "session/parts/check/check.h"
 #include "session/parts/mcp/mcp_servers.h"

@@ -13,7 +13,6 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/helper_job.h"

@@ -10,12 +10,9 @@
  */
 #include "session/core/session_paths.h"
 
-#include "base/clock.h"
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "json/jenc.h"
 #include "session/core/home_program.h"
-#include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
 static int enter_as(const struct agent_user *user, const char *path, bool write)

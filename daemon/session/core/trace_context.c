@@ -8,7 +8,6 @@
  */
 #include "session/core/trace_context.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -7,7 +7,6 @@
 #include "json/jstr.h"
 #include "session/core/harness/config_options.h"
 #include "session/core/turn/prompt_content.h"
-#include "session/core/session_paths.h"
 #include "session/core/redact/redact_internal.h"
 
 /* --- what the harness has ---------------------------------------------------------------------------- */

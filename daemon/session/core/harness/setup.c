@@ -12,9 +12,7 @@
 
 #include "base/limits.h"
 #include "base/os/locked.h"
-#include "harnesses/adapter.h"
 #include "json/jstr.h"
-#include "session/core/harness/session_env.h"
 
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */

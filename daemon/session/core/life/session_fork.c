@@ -6,7 +6,6 @@
 #include "session/core/session_internal.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"

@@ -4,13 +4,11 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
 #include "session/core/session_paths.h"
-#include "session/core/redact/redact_internal.h"
 
 static struct session *session_make(struct session_store *st, const struct session_params *p)
 {

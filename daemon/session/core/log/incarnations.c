@@ -9,7 +9,6 @@
 #include "session/core/log/incarnations.h"
 
 #include "base/util.h"
-#include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "usage/ledger/ledger.h"

@@ -10,7 +10,6 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "session/core/redact/redact_internal.h"
 
 struct masked_stream {
 	enum harness_update kind;

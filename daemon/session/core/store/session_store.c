@@ -11,10 +11,8 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "outbox/outbox.h"
-#include "session/core/session_paths.h"
 #include "workspace/derive.h"
 #include "session/core/session_part.h"
 

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "session/core/session_states.h"
-#include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"
 
 #include <stdarg.h>

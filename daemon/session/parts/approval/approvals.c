@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/format/digits.h"
 #include "base/limits.h"
-#include "json/jstr.h"
 #include "session/core/session_internal.h"
 #include "session/parts/approval/approval_internal.h"
 #include "session/core/redact/redact_internal.h"

@@ -8,7 +8,6 @@
  */
 #include "session/parts/budget/turn_budget.h"
 
-#include "json/jdec.h"
 #include "session/core/activity.h"
 
 /* --- the parameter ----------------------------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
  */
 #include "session/parts/bundle/bundle_events.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 #include "json/jdec.h"
 #include "json/jenc.h"

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/parts/bundle/bundle_events.h"
 #include "session/parts/bundle/bundle_internal.h"

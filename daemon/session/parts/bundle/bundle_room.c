@@ -6,7 +6,6 @@
  */
 #include "session/parts/bundle/bundle_internal.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "base/log.h"
 

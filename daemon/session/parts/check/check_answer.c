@@ -7,7 +7,6 @@
  */
 #include "session/parts/check/check_internal.h"
 
-#include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

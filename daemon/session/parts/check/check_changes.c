@@ -11,7 +11,6 @@
 #include "session/parts/check/check_internal.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "json/jdec.h"
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"

@@ -8,7 +8,6 @@
  */
 #include "session/parts/check/check_internal.h"
 
-#include "base/limits.h"
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"
 

@@ -10,7 +10,6 @@
 #include "session/parts/check/check_internal.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "harnesses/spawn_plan.h"
 #include "session/core/session_internal.h"

@@ -10,8 +10,6 @@
  */
 #include "session/parts/check/check_internal.h"
 
-#include "base/clock.h"
-#include "base/limits.h"
 #include "session/core/session_internal.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/turn_proof.h"

@@ -8,8 +8,6 @@
  */
 #include "session/parts/draft/draft_ops.h"
 
-#include "base/limits.h"
-#include "base/log.h"
 #include "json/jenc.h"
 #include "session/parts/confinement/session_spaces.h"
 #include "session/parts/workspace/artifact_store.h"

@@ -6,7 +6,6 @@
  */
 #include "session/core/session_internal.h"
 
-#include "base/limits.h"
 #include "json/jenc.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 

@@ -15,9 +15,7 @@
 #include "session/parts/mcp/upcall.h"
 
 #include "base/os/file.h"
-#include "base/limits.h"
 #include "base/log.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"

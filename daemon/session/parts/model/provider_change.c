@@ -3,7 +3,6 @@
 
 #include "json/jstr.h"
 #include "session/core/harness/baseenv.h"
-#include "session/core/session_paths.h"
 #include "session/parts/model/session_model_internal.h"
 
 /* --- another provider -------------------------------------------------------------------------------------- */

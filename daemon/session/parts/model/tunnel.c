@@ -10,7 +10,6 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "model/gzip_start.h"

@@ -18,7 +18,6 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/harness/baseenv.h"
-#include "session/core/session_paths.h"
 #include "session/parts/network/session_network.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/parts/approval/own_questions.h"

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "egress/egress.h"
 #include "proc/machine/sock_destroy.h"
-#include "session/parts/network/session_network.h"
 #include "session/parts/users/session_user.h"
 
 struct owners {

@@ -13,7 +13,6 @@
 #include "egress/egress.h"
 #include "egress/nft_wall.h"
 #include "session/parts/model/session_model_internal.h"
-#include "session/core/session_paths.h"
 #include "session/core/session_host.h"
 #include "session/parts/confinement/session_level.h"
 

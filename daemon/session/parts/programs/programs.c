@@ -10,7 +10,6 @@
 #include "session/parts/programs/programs.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "session/core/store/store_internal.h"
 #include "session/parts/programs/version_run.h"
 #include "session/core/session_paths.h"

@@ -9,7 +9,6 @@
  */
 #include "session/parts/rules/rule_judge.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "harnesses/inside.h"

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "harnesses/adapter.h"
 #include "json/jstr.h"
-#include "session/core/session_paths.h"
 #include "session/parts/rules/session_rules.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 

@@ -5,7 +5,6 @@
 #include "session/parts/secrets/session_secrets.h"
 
 #include "session/core/harness/baseenv.h"
-#include "session/core/redact/redact_internal.h"
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
 #include "session/core/harness/session_env.h"

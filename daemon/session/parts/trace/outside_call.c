@@ -7,7 +7,6 @@
  */
 #include "base/bucket.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "outbox/outbox.h"

@@ -8,7 +8,6 @@
  */
 #include "session/parts/users/leftovers.h"
 
-#include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "json/jdec.h"

@@ -14,7 +14,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "json/jdec.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/core/redact/redact_internal.h"
 
