@@ -32,8 +32,8 @@ static int approvals_list(struct acp_request *q, struct err *e)
 	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-const struct acp_handler on_approvals_list =
-	ACP_HANDLER(approvals_list, struct approvals_args, approvals_fields);
+ACP_HANDLER(on_approvals_list, approvals_list, struct approvals_args, approvals_fields,
+	    .unknown_ok = true);
 
 struct answer_args {
 	char *session_id, *id, *option_id, *action, *by;
@@ -101,8 +101,7 @@ static int approvals_answer(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_approvals_answer =
-	ACP_HANDLER(approvals_answer, struct answer_args, answer_fields, .finds_session = true);
+ACP_HANDLER(on_approvals_answer, approvals_answer, struct answer_args, answer_fields);
 
 /* --- rules that answers have made ------------------------------------------------------------------------ */
 
@@ -137,7 +136,5 @@ static int approvals_forget(struct acp_request *q, struct err *e)
 	return r < 0 ? r : answer_rules(q, e);
 }
 
-const struct acp_handler on_approvals_rules =
-	ACP_HANDLER(answer_rules, struct named_session, session_fields, .finds_session = true);
-const struct acp_handler on_approvals_forget =
-	ACP_HANDLER(approvals_forget, struct own_rules_args, forget_fields, .finds_session = true);
+ACP_HANDLER(on_approvals_rules, answer_rules, struct named_session, session_fields);
+ACP_HANDLER(on_approvals_forget, approvals_forget, struct own_rules_args, forget_fields);

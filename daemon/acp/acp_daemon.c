@@ -77,8 +77,7 @@ static int report_status(struct acp_request *q, struct err *e _unused_)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_status =
-	ACP_HANDLER(report_status, struct named_session, any_session_fields, .finds_session = true);
+ACP_HANDLER(on_status, report_status, struct named_session, any_session_fields);
 
 /* --- status, pushed: one frame for all clients, and of each connection one bit --------------------------- */
 
@@ -214,7 +213,7 @@ static int report_usage(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_usage = ACP_HANDLER(report_usage, struct usage_params, usage_fields);
+ACP_HANDLER(on_usage, report_usage, struct usage_params, usage_fields, .unknown_ok = true);
 
 /* --- tokens ---------------------------------------------------------------------------------------------- */
 
@@ -259,10 +258,8 @@ static int revoke_token(struct acp_request *q, struct err *e)
 	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-const struct acp_handler on_tokens_list =
-	ACP_HANDLER(list_tokens, struct token_args, token_list_fields);
-const struct acp_handler on_tokens_revoke =
-	ACP_HANDLER(revoke_token, struct token_args, revoke_fields);
+ACP_HANDLER(on_tokens_list, list_tokens, struct token_args, token_list_fields);
+ACP_HANDLER(on_tokens_revoke, revoke_token, struct token_args, revoke_fields);
 
 /* --- harnesses ------------------------------------------------------------------------------------------- */
 
@@ -333,8 +330,7 @@ static int list_harnesses(struct acp_request *q, struct err *e _unused_)
 	return 0;
 }
 
-const struct acp_handler on_harness_list = ACP_HANDLER(list_harnesses, struct named_session,
-						       any_session_fields, .finds_session = true);
+ACP_HANDLER(on_harness_list, list_harnesses, struct named_session, any_session_fields);
 
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e)
 {

@@ -186,13 +186,13 @@ struct acp_handler {
 	int (*run)(struct acp_request *q, struct err *e);
 	const struct jfield *fields; /* of the parameters; NULL: run decodes them */
 	size_t args_size;
-	int variant;	    /* tells methods apart that share run */
-	bool finds_session; /* a session that is named and does not exist is an error */
-	bool is_secret;	    /* the answer is wiped once it is queued */
+	int variant;	 /* tells methods apart that share run */
+	bool unknown_ok; /* a session that is named and does not exist is no error */
+	bool is_secret;	 /* the answer is wiped once it is queued */
 };
 
-#define ACP_HANDLER(fn, st, table, ...)                                                            \
-	{                                                                                          \
+#define ACP_HANDLER(name, fn, st, table, ...)                                                      \
+	const struct acp_handler name = {                                                          \
 		.run = (fn), .fields = (table), .args_size = sizeof(st), __VA_ARGS__               \
 	}
 

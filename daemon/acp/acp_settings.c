@@ -86,10 +86,8 @@ static int set_choice(struct acp_request *q, struct err *e)
 							       r;
 }
 
-const struct acp_handler on_set_mode =
-	ACP_HANDLER(set_choice, struct choice_args, mode_fields, .variant = CHOICE_MODE);
-const struct acp_handler on_set_model =
-	ACP_HANDLER(set_choice, struct choice_args, model_fields, .variant = CHOICE_MODEL);
+ACP_HANDLER(on_set_mode, set_choice, struct choice_args, mode_fields, .variant = CHOICE_MODE);
+ACP_HANDLER(on_set_model, set_choice, struct choice_args, model_fields, .variant = CHOICE_MODEL);
 
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {
@@ -189,8 +187,7 @@ static int network_set(struct acp_request *q, struct err *e)
 	return end_acpd(w);
 }
 
-const struct acp_handler on_network_set =
-	ACP_HANDLER(network_set, struct network_args, network_fields);
+ACP_HANDLER(on_network_set, network_set, struct network_args, network_fields);
 
 /* --- provider -------------------------------------------------------------------------------------------- */
 
@@ -232,8 +229,7 @@ static int provider_set(struct acp_request *q, struct err *e)
 	return end_acpd(w);
 }
 
-const struct acp_handler on_provider_set =
-	ACP_HANDLER(provider_set, struct provider_args, provider_fields);
+ACP_HANDLER(on_provider_set, provider_set, struct provider_args, provider_fields);
 
 /* --- config options as a client sees them ---------------------------------------------------------------- */
 

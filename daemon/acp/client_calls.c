@@ -131,8 +131,7 @@ static int mcp_message(struct acp_request *q, struct err *e _unused_)
 	return 0;
 }
 
-const struct acp_handler on_mcp_message =
-	ACP_HANDLER(mcp_message, struct message_args, message_fields);
+ACP_HANDLER(on_mcp_message, mcp_message, struct message_args, message_fields);
 
 /* --- model calls ----------------------------------------------------------------------------------------- */
 
@@ -326,8 +325,7 @@ static int attach_models(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_model_attach =
-	ACP_HANDLER(attach_models, struct attach_args, attach_fields);
+ACP_HANDLER(on_model_attach, attach_models, struct attach_args, attach_fields, .unknown_ok = true);
 
 /* --- what the client says about a call -------------------------------------------------------------------------- */
 

@@ -158,8 +158,7 @@ static int conn_initialize(struct acp_request *q, struct err *e _unused_)
 	return 0;
 }
 
-const struct acp_handler on_initialize =
-	ACP_HANDLER(conn_initialize, struct init_args, init_fields);
+ACP_HANDLER(on_initialize, conn_initialize, struct init_args, init_fields);
 
 static int conn_authenticate(struct acp_request *q, struct err *e)
 {

@@ -369,7 +369,7 @@ static int decode_request_args(struct acp_request *q, const struct acp_handler *
 	r = own ? jdec_strict(params, h->fields, NULL, "this method has no such parameter", q->args,
 			      e) :
 		  jdec_object(params, h->fields, NULL, q->args, e);
-	return r == 0 && h->finds_session && q->id && !q->session ? not_found(e, q->id) : r;
+	return r == 0 && !h->unknown_ok && q->id && !q->session ? not_found(e, q->id) : r;
 }
 
 struct jw *request_answer(struct acp_request *q)

@@ -118,7 +118,7 @@ static int prompt_session(struct acp_request *q, struct err *e)
 	return r;
 }
 
-const struct acp_handler on_prompt = ACP_HANDLER(prompt_session, struct prompt_args, prompt_fields);
+ACP_HANDLER(on_prompt, prompt_session, struct prompt_args, prompt_fields);
 
 /* --- steering ------------------------------------------------------------------------------------------ */
 
@@ -139,7 +139,7 @@ static int steer_session(struct acp_request *q, struct err *e)
 					     k, e));
 }
 
-const struct acp_handler on_steer = ACP_HANDLER(steer_session, struct prompt_args, prompt_fields);
+ACP_HANDLER(on_steer, steer_session, struct prompt_args, prompt_fields);
 
 /* --- cancelling ---------------------------------------------------------------------------------------- */
 
@@ -210,4 +210,4 @@ static int check_now(struct acp_request *q, struct err *e)
 	return call_started(k, session_check(q->session, a->checks, on_check_done, k, e));
 }
 
-const struct acp_handler on_check = ACP_HANDLER(check_now, struct check_method_args, check_fields);
+ACP_HANDLER(on_check, check_now, struct check_method_args, check_fields);

@@ -256,8 +256,7 @@ static int list_sessions(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_session_list =
-	ACP_HANDLER(list_sessions, struct list_args, list_fields);
+ACP_HANDLER(on_session_list, list_sessions, struct list_args, list_fields, .unknown_ok = true);
 
 /* --- close and delete ------------------------------------------------------------------------------------------ */
 
@@ -311,5 +310,4 @@ static int ack_events(struct acp_request *q, struct err *e)
 	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-const struct acp_handler on_ack =
-	ACP_HANDLER(ack_events, struct ack_args, ack_fields, .finds_session = true);
+ACP_HANDLER(on_ack, ack_events, struct ack_args, ack_fields);

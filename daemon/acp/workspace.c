@@ -85,15 +85,11 @@ static int provision(struct acp_request *q, struct err *e)
 	return r;
 }
 
-const struct acp_handler on_materialize =
-	ACP_HANDLER(provision, struct provision_args, materialize_fields, .finds_session = true);
-const struct acp_handler on_skills_install =
-	ACP_HANDLER(provision, struct provision_args, install_fields, .finds_session = true);
-const struct acp_handler on_skills_remove =
-	ACP_HANDLER(provision, struct provision_args, remove_fields, .finds_session = true);
-const struct acp_handler on_skills_validate = ACP_HANDLER(provision, struct provision_args,
-							  install_fields, .finds_session = true,
-							  .variant = PROVISION_CHECK);
+ACP_HANDLER(on_materialize, provision, struct provision_args, materialize_fields);
+ACP_HANDLER(on_skills_install, provision, struct provision_args, install_fields);
+ACP_HANDLER(on_skills_remove, provision, struct provision_args, remove_fields);
+ACP_HANDLER(on_skills_validate, provision, struct provision_args, install_fields,
+	    .variant = PROVISION_CHECK);
 
 /* What comes with an error is of no use to who only looks. */
 static void on_diffed(void *ctx, struct slice result, const struct err *e)
@@ -108,8 +104,7 @@ static int list_skills(struct acp_request *q, struct err *e)
 	return call_started(k, session_skills(q->session, call_done, k, e));
 }
 
-const struct acp_handler on_skills_list =
-	ACP_HANDLER(list_skills, struct named_session, session_fields, .finds_session = true);
+ACP_HANDLER(on_skills_list, list_skills, struct named_session, session_fields);
 
 /* --- diff ------------------------------------------------------------------------------------------------ */
 
@@ -166,7 +161,7 @@ static int diff_workspace(struct acp_request *q, struct err *e)
 	return call_started(k, r);
 }
 
-const struct acp_handler on_diff = ACP_HANDLER(diff_workspace, struct diff_args, diff_fields);
+ACP_HANDLER(on_diff, diff_workspace, struct diff_args, diff_fields, .unknown_ok = true);
 
 /* --- drafts ---------------------------------------------------------------------------------------------- */
 
@@ -252,10 +247,8 @@ static int start_draft(struct acp_request *q, struct err *e)
 	return call_started(k, r);
 }
 
-const struct acp_handler on_session_draft =
-	ACP_HANDLER(start_draft, struct draft_args, draft_fields);
-const struct acp_handler on_workspace_apply =
-	ACP_HANDLER(start_draft, struct draft_args, apply_fields);
+ACP_HANDLER(on_session_draft, start_draft, struct draft_args, draft_fields);
+ACP_HANDLER(on_workspace_apply, start_draft, struct draft_args, apply_fields);
 
 /* --- artifacts ------------------------------------------------------------------------------------------- */
 
@@ -319,8 +312,7 @@ static int artifact_add(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_artifact_put =
-	ACP_HANDLER(artifact_add, struct artifact_args, put_fields, .finds_session = true);
+ACP_HANDLER(on_artifact_put, artifact_add, struct artifact_args, put_fields);
 
 /* --- list and get ------------------------------------------------------------------------------------------- */
 
@@ -330,8 +322,7 @@ static int list_artifacts(struct acp_request *q, struct err *e _unused_)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_artifact_list =
-	ACP_HANDLER(list_artifacts, struct named_session, session_fields, .finds_session = true);
+ACP_HANDLER(on_artifact_list, list_artifacts, struct named_session, session_fields);
 
 static int put_artifact_content(struct session *s, const struct artifact *a, struct jw *w,
 				struct err *e)
@@ -375,5 +366,4 @@ static int get_artifact(struct acp_request *q, struct err *e)
 	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-const struct acp_handler on_artifact_get =
-	ACP_HANDLER(get_artifact, struct artifact_args, get_fields, .finds_session = true);
+ACP_HANDLER(on_artifact_get, get_artifact, struct artifact_args, get_fields);
