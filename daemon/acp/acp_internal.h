@@ -142,17 +142,15 @@ int not_found(struct err *e, const char *session_id);
 /* client_calls.c */
 /* The client takes MCP requests of that session from now on, and makes its model calls if it makes any. */
 void conn_serve(struct acp_conn *c, struct session *s);
-void conn_drop_ports(struct acp_conn *c);
 /* The client takes none of that session any more. */
 void conn_leave_tools(struct acp_conn *c, const struct session *s);
 
 /* What the client has announced: clientCapabilities._meta.acpd. */
 void conn_model_caps(struct acp_conn *c, struct slice own);
-/* The client makes the model calls of that session from now on, if it makes any. */
-void conn_take_models(struct acp_conn *c, struct session *s);
 /* It does not drive that session any more. */
 void conn_leave_models(struct acp_conn *c, const char *id);
-void conn_drop_takers(struct acp_conn *c);
+/* The client serves no session any more. */
+void conn_drop_served(struct acp_conn *c);
 /* Some of what was queued has gone out. */
 void conn_send_bodies(struct acp_conn *c);
 

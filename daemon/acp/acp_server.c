@@ -214,6 +214,17 @@ static bool pump_ready(struct pump *p)
 	return true;
 }
 
+/* Nothing is waiting for this client. */
+static bool acp_conn_drained(const struct acp_conn *c)
+{
+	if (!list_empty(&c->out) || c->status_due)
+		return false;
+	list_each(v, (struct list *)&c->ready, struct view, ready_link)
+		if (watcher_is_behind(&v->w))
+			return false;
+	return true;
+}
+
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx)
 {
 	struct pump p = { .conn = c, .frame = frame, .ctx = ctx };
@@ -222,16 +233,6 @@ bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice tex
 	conn_send_bodies(c);
 	/* the journal wakes us when it is written */
 	return !p.waits && (!empty || !pump_ready(&p) || !acp_conn_drained(c));
-}
-
-bool acp_conn_drained(const struct acp_conn *c)
-{
-	if (!list_empty(&c->out) || c->status_due)
-		return false;
-	list_each(v, (struct list *)&c->ready, struct view, ready_link)
-		if (watcher_is_behind(&v->w))
-			return false;
-	return true;
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */
@@ -266,8 +267,7 @@ static void leave_sessions(struct acp_conn *c)
 		view_free(list_first(&c->views, struct view, link));
 	list_each(k, &c->calls, struct method_call, link)
 		call_unhook(k);
-	conn_drop_ports(c);
-	conn_drop_takers(c);
+	conn_drop_served(c);
 }
 
 struct acp_conn *acp_conn_free(struct acp_conn *c)

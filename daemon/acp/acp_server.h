@@ -67,5 +67,3 @@ void acp_conn_feed(struct acp_conn *c, char *text, size_t n);
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx);
 /* Bits of enum client_cap: what a client announces (raw clientCapabilities). */
 unsigned acp_client_caps(struct slice caps);
-/* Nothing is waiting for this client. */
-bool acp_conn_drained(const struct acp_conn *c);

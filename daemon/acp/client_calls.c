@@ -85,23 +85,11 @@ static void serve_tools(struct acp_conn *c, struct session *s)
 	port_attach(&p->port, s);
 }
 
-void conn_serve(struct acp_conn *c, struct session *s)
-{
-	serve_tools(c, s);
-	conn_take_models(c, s);
-}
-
 void conn_leave_tools(struct acp_conn *c, const struct session *s)
 {
 	list_each(p, &c->ports, struct conn_port, link)
 		if (p->port.session == s)
 			port_free(p);
-}
-
-void conn_drop_ports(struct acp_conn *c)
-{
-	while (!list_empty(&c->ports))
-		port_free(list_first(&c->ports, struct conn_port, link));
 }
 
 /* --- notifications of the client ------------------------------------------------------------------------- */
@@ -237,8 +225,9 @@ static void take_models(struct acp_conn *c, struct session *s)
 	taker_attach(&t->taker, s);
 }
 
-void conn_take_models(struct acp_conn *c, struct session *s)
+void conn_serve(struct acp_conn *c, struct session *s)
 {
+	serve_tools(c, s);
 	if (c->model_apis && !c->model_only)
 		take_models(c, s);
 }
@@ -250,8 +239,10 @@ void conn_leave_models(struct acp_conn *c, const char *id)
 			conn_taker_free(t);
 }
 
-void conn_drop_takers(struct acp_conn *c)
+void conn_drop_served(struct acp_conn *c)
 {
+	while (!list_empty(&c->ports))
+		port_free(list_first(&c->ports, struct conn_port, link));
 	while (!list_empty(&c->takers))
 		conn_taker_free(list_first(&c->takers, struct conn_taker, link));
 }

@@ -54,11 +54,6 @@ void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bo
 
 /* --- new and fork ------------------------------------------------------------------------------------------------- */
 
-static void on_unwanted_removed(void *ctx _unused_, struct session *s _unused_,
-				const struct err *e _unused_)
-{
-}
-
 void call_open_error(struct method_call *k, const struct session *s, const struct err *e)
 {
 	static const struct {
@@ -87,7 +82,7 @@ static void on_session_created(void *ctx, struct session *s, const struct err *e
 		return;
 	}
 	if (!c) { /* nobody will ever learn its id */
-		session_close(s, true, on_unwanted_removed, NULL);
+		session_close(s, true, NULL, NULL);
 		call_free(k);
 		return;
 	}

@@ -249,7 +249,7 @@ struct session *session_fork(struct session *from, const struct session_params *
  * (session_put_pending). */
 int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
 		 struct err *e);
-/* Cancels what runs, stops the harness; done when no process is left. remove: forget it altogether. */
+/* Cancels what runs, stops the harness; done (or NULL) when no process is left. remove: forget it altogether. */
 void session_close(struct session *s, bool remove, session_done_fn done, void *ctx);
 
 /* Puts more into workspace and private home of an open session. result: raw {workspace?, skills?, instructions?}, or
@@ -427,7 +427,8 @@ struct prompt_params {
 	uint64_t origin;
 };
 
-/* Queues the prompt, or attaches to the turn of the same key; if that has ended, done is called at once. */
+/* Queues the prompt, or attaches to the turn of the same key; if that has ended, done is called at once. NULL: nobody
+ * waits. */
 int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
 		   struct err *e);
 /* More input for the running turn, or a turn of its own if none runs. done's result: {"outcome": "injected",

@@ -134,13 +134,6 @@ static int configure_choices(struct session *s, struct err *e)
 	return 0;
 }
 
-static void start_over(struct session *s)
-{
-	/* The start has succeeded: its time limit must not end what follows. */
-	loop_timer_cancel(&s->harness.start_timer);
-	session_advance(s);
-}
-
 void harness_configure(struct session *s)
 {
 	struct err e = { 0 };
@@ -158,11 +151,14 @@ void harness_configure(struct session *s)
 	} else if (r == 0) {
 		harness_set_state(s, H_READY);
 		setup_keep_choice(&s->setup);
-		if (s->harness.restart ||
-		    s->harness.reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
-			start_over(s);
-		else
+		/* for what came meanwhile: nobody is answered before it is in force */
+		if (s->harness.restart || s->harness.reconfigure) {
+			/* The start has succeeded: its time limit must not end what follows. */
+			loop_timer_cancel(&s->harness.start_timer);
+			session_advance(s);
+		} else {
 			harness_opened(s, NULL);
+		}
 	}
 }
 

@@ -172,11 +172,6 @@ static void make_room(struct session_store *st)
 	}
 }
 
-static void lonely_on_removed(void *ctx _unused_, struct session *s _unused_,
-			      const struct err *e _unused_)
-{
-}
-
 static void leave_alone(struct session *s)
 {
 	struct session_store *st = s->store;
@@ -191,7 +186,7 @@ static void leave_alone(struct session *s)
 	}
 	st->totals.removed_empty++;
 	log_info("session", "session removed: it has no client and no history", "session", s->id);
-	session_close(s, true, lonely_on_removed, NULL);
+	session_close(s, true, NULL, NULL);
 }
 
 static void arm_lonely(struct session_store *st)

@@ -386,15 +386,11 @@ int session_set_model(struct session *s, const char *model, session_set_fn done,
 
 /* --- steering ---------------------------------------------------------------------------------------- */
 
-static void on_turn_alone(void *ctx _unused_, const struct turn_result *r _unused_)
-{
-}
-
 static int steer_by_prompt(struct session *s, struct slice content, uint64_t origin,
 			   session_set_fn done, void *ctx, struct err *e)
 {
 	struct prompt_params p = { .content = content, .origin = origin };
-	int r = session_prompt(s, &p, on_turn_alone, NULL, e);
+	int r = session_prompt(s, &p, NULL, NULL, e);
 
 	if (r == 0)
 		done(ctx, SLICE("{\"outcome\":\"startedNewTurn\"}"), NULL);

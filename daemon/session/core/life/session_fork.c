@@ -73,15 +73,6 @@ static void fork_fail(struct session *s, const struct err *e)
 	harness_opened(s, e);
 }
 
-static int copy_on_line(void *ctx _unused_, struct slice line _unused_)
-{
-	return 0;
-}
-
-static void copy_on_closed(void *ctx _unused_, const char *fault _unused_)
-{
-}
-
 static void on_copied(void *ctx, const struct proc_status *st)
 {
 	struct session *s = ctx;
@@ -107,8 +98,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 	}
 }
 
-static const struct proc_events copy_events = { copy_on_line, copy_on_closed, on_copied, NULL,
-						NULL };
+static const struct proc_events copy_events = { .on_exit = on_copied };
 
 /* By cp(1), with the rights of the user whose files they are: links stay links, and the loop is not held up. */
 static void copy_home(struct session *s, struct session *from)

@@ -250,7 +250,8 @@ void session_closed(struct session *s)
 			list_first(&s->close_waiters, struct session_waiter, link);
 
 		list_del(&c->link);
-		c->done(c->ctx, s, r < 0 ? &e : NULL);
+		if (c->done)
+			c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
 	PARTS_CALL(closed, s, s->stored.remove);

@@ -21,15 +21,10 @@ int evlog_journal_get(struct evlog *l, int flags)
 	return l->fd < 0 ? -errno : 0;
 }
 
-static void journal_close(struct evlog *l)
-{
-	closep(&l->fd);
-}
-
 void evlog_journal_put(struct evlog *l)
 {
 	if (!l->held && !l->large)
-		journal_close(l);
+		closep(&l->fd);
 }
 
 int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags)
@@ -74,7 +69,7 @@ void evlog_close(struct evlog *l)
 	loop_timer_cancel(&l->trim_timer);
 	while (!list_empty(&l->blocks))
 		evlog_block_free(l, list_first(&l->blocks, struct log_block, link));
-	journal_close(l);
+	closep(&l->fd);
 	buf_done(&l->pending);
 	free_each(l->index, l->gaps, l->path);
 	l->gaps = NULL;
@@ -229,7 +224,7 @@ void evlog_shrink(struct evlog *l)
 
 	l->held = false;
 	buf_trim(&l->pending, 0);
-	journal_close(l);
+	closep(&l->fd);
 	if (!written)
 		return;
 	while (!list_empty(&l->blocks))

@@ -31,7 +31,7 @@ struct journal_scan {
 	off_t end;	 /* nothing is read from here on; 0: to the end of the file */
 	bool endless;	 /* so much of it has been seen that it is none */
 	uint64_t lost;	 /* events that damage may have taken since the last good one */
-	void (*fn)(void *ctx, const struct journal_record *rec);
+	void (*fn)(void *ctx, const struct journal_record *rec); /* or NULL */
 	void *ctx;
 };
 
@@ -58,7 +58,8 @@ static void scan_take_record(struct journal_scan *s, const struct journal_record
 		/* The number of this event tells how many are missing: the estimate is not needed. */
 		s->lost = 0;
 	}
-	s->fn(s->ctx, rec);
+	if (s->fn)
+		s->fn(s->ctx, rec);
 }
 
 static void scan_take_line(struct journal_scan *s, struct slice raw)
@@ -212,16 +213,11 @@ struct evlog_check {
 	uint64_t last; /* number of the event that the last line has */
 };
 
-static void scan_ignore(void *ctx _unused_, const struct journal_record *rec _unused_)
-{
-}
-
 struct evlog_check *evlog_check_begin(const struct evlog *l)
 {
 	struct evlog_check *c = new0(struct evlog_check);
 
 	c->scan = (struct journal_scan){ .l = &c->log,
-					 .fn = scan_ignore,
 					 .end = l->written,
 					 .text.max = LINE_BYTES_MAX + 2 * READ_CHUNK };
 	/* A journal that ends before this event has lost its last lines. */

@@ -61,12 +61,6 @@ static bool is_tokens(struct slice name)
 	return slice_is(name, "logprobs") || slice_is(name, "logprobsResult");
 }
 
-/* Text that begins in a content_block goes on in deltas. */
-static struct slice known_as(struct slice name)
-{
-	return slice_is(name, "content_block") ? SLICE("delta") : name;
-}
-
 /* --- where it is --------------------------------------------------------------------------------------------------- */
 
 static void value_of_level(struct answer_strings *x)
@@ -81,7 +75,8 @@ static void take_name(struct answer_strings *x, struct slice name)
 	const struct answer_level *in = &x->levels[x->depth];
 
 	x->key = false;
-	x->next.path = fnv(in->path, known_as(name));
+	/* Text that begins in a content_block goes on in deltas. */
+	x->next.path = fnv(in->path, slice_is(name, "content_block") ? SLICE("delta") : name);
 	x->next.streams = in->streams || begins_streams(name);
 	x->is_word = is_word_of_api(name);
 	x->is_index = is_index(name);

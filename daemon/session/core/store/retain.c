@@ -109,10 +109,6 @@ static int du_on_line(void *ctx, struct slice line)
 	return 0;
 }
 
-static void du_on_closed(void *ctx _unused_, const char *fault _unused_)
-{
-}
-
 static void retain_check_later(struct session_store *st, uint64_t ms);
 
 static void du_on_gone(void *ctx, const struct proc_status *status _unused_)
@@ -128,8 +124,7 @@ static void du_on_gone(void *ctx, const struct proc_status *status _unused_)
 		retain_check_later(st, 1);
 }
 
-static const struct proc_events measure_events = { du_on_line, du_on_closed, du_on_gone, NULL,
-						   NULL };
+static const struct proc_events measure_events = { .on_line = du_on_line, .on_exit = du_on_gone };
 
 static char *part(const struct session_store *st, const char *where, const struct session *s)
 {

@@ -144,7 +144,8 @@ static void waiters_fail(struct session *s, struct list *list)
 		struct session_waiter *w = list_first(list, struct session_waiter, link);
 
 		list_del(&w->link);
-		w->done(w->ctx, s, &e);
+		if (w->done)
+			w->done(w->ctx, s, &e);
 		free(w);
 	}
 }

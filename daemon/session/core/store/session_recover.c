@@ -320,7 +320,7 @@ static bool usable(struct session *s, struct journal_reading *r)
 	return false;
 }
 
-static struct session *recover_session(struct session_store *st, const char *id)
+struct session *recover_new(struct session_store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
 	struct journal_reading r = { .s = s, .next = 1, .open = turn_blank(s) };
@@ -369,12 +369,7 @@ static struct session *recover_dormant(struct session_store *st, struct dormant_
 	_cleanup_(freep) char *id = TAKE_PTR(d->id);
 
 	dormant_free(d);
-	return recover_session(st, id);
-}
-
-struct session *recover_new(struct session_store *st, const char *id)
-{
-	return recover_session(st, id);
+	return recover_new(st, id);
 }
 
 struct session *recover_one(struct session_store *st, const char *id)

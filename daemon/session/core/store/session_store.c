@@ -176,14 +176,6 @@ void store_set_terms(struct session_store *st, const struct store_terms *terms)
 
 /* --- the sandbox is a copy of another one ---------------------------------------------------------------- */
 
-/* What its harness knows of connections and keys is known to another now. */
-static void session_leave_copy(struct session *s)
-{
-	turns_end_open(s, "the sandbox is a copy: the turn goes on in the other");
-	s->harness.restart = s->harness.state != H_NONE;
-	session_advance(s);
-}
-
 int store_begin_incarnation(struct session_store *st, const char *new_id, struct err *e)
 {
 	/* First, as it alone can fail: after it everything uses the new id. */
@@ -195,8 +187,12 @@ int store_begin_incarnation(struct session_store *st, const char *new_id, struct
 		log_info("session", "a new incarnation", "from", st->incarnation, "to", new_id);
 	xstrset(&st->incarnation, new_id);
 	outbox_begin(st->outbox, new_id);
-	list_each(s, &st->sessions, struct session, link)
-		session_leave_copy(s);
+	list_each(s, &st->sessions, struct session, link) {
+		turns_end_open(s, "the sandbox is a copy: the turn goes on in the other");
+		/* What its harness knows of connections and keys is known to another now. */
+		s->harness.restart = s->harness.state != H_NONE;
+		session_advance(s);
+	}
 	return 0;
 }
 

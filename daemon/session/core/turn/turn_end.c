@@ -100,7 +100,8 @@ static void turn_announce(struct session *s, struct session_turn *t)
 	log_end(t);
 	s->turn.ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
-		w->done(w->ctx, &r);
+		if (w->done)
+			w->done(w->ctx, &r);
 	turn_free(t);
 	session_touch(s);
 	loop_timer_set(s->store->loop, &s->log.idle_timer, SESSION_IDLE_MS, session_idle, s);

@@ -26,11 +26,6 @@ struct served_call {
 	bool over, beyond;
 };
 
-static bool has_tool_call_limit(const struct session *s)
-{
-	return turn_budget_calls_left(s, NULL) >= 0;
-}
-
 /* --- what has passed ---------------------------------------------------------------------------------------- */
 
 static struct served_call *served_new(struct session *s, const struct session_turn *t)
@@ -44,18 +39,14 @@ static struct served_call *served_new(struct session *s, const struct session_tu
 	return c;
 }
 
-static void served_free(struct served_call *c)
-{
-	budget_of(c->session)->nserved--;
-	list_del(&c->link);
-	free_each(c->awaited, c);
-}
-
 /* What is over stays as long as its announcement may follow. */
 static void served_let_go(struct served_call *c)
 {
-	if (c->over && !c->awaited)
-		served_free(c);
+	if (!c->over || c->awaited)
+		return;
+	budget_of(c->session)->nserved--;
+	list_del(&c->link);
+	free(c);
 }
 
 /* Above the limit a call is not matched any more: it then counts twice, rather than using memory without limit. */
@@ -150,7 +141,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 
 	if (!t || word == CALL_COUNTED)
 		return;
-	if (!has_tool_call_limit(s)) {
+	if (turn_budget_calls_left(s, NULL) < 0) { /* there is no limit */
 		t->account.tool_calls++;
 		return;
 	}

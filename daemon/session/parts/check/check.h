@@ -64,8 +64,6 @@ struct check_run *session_checks_run(struct session *s, struct check_list *list,
 				     const struct check_turn *about, check_done_fn done, void *ctx);
 /* What runs is killed, the rest is not begun; done follows, with CHECK_UNCHECKED. Harmless when repeated. */
 void check_run_cancel(struct check_run *r);
-/* The same, and done is not called: whoever waited is gone. */
-void check_run_leave(struct check_run *r);
 bool session_runs_checks(const struct session *s);
 /* Members of an object {verdict, results}, for key; raw results, or empty: []. */
 void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict,

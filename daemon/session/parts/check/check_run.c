@@ -260,12 +260,6 @@ void check_run_cancel(struct check_run *r)
 }
 
 /* The cancelled run still goes on until its process has ended. */
-void check_run_leave(struct check_run *r)
-{
-	r->done = NULL;
-	check_run_cancel(r);
-}
-
 void session_checks_abort(struct session *s)
 {
 	if (checks_of(s)->run)

@@ -114,12 +114,6 @@ static void turn_proof_begin(const struct session *s, struct session_turn *t)
 
 /* --- what the agent said last ------------------------------------------------------------------------------ */
 
-static void forget_said(struct turn_proof *p)
-{
-	buf_reset(&p->said);
-	p->said_all = p->said_cut = false;
-}
-
 /* One byte more than is stored, so that the caller sees that the text was cut. */
 static struct slice newest_said(struct slice text)
 {
@@ -156,8 +150,10 @@ static void turn_proof_note(struct session_turn *t, enum harness_update kind, st
 	if (!jstr_is(jobj_get(content, "type"), "text") ||
 	    jstr_decode(jobj_get(content, "text"), BUF_MAX_DEFAULT, &text) < 0)
 		return;
-	if (p->said_all)
-		forget_said(p);
+	if (p->said_all) {
+		buf_reset(&p->said);
+		p->said_all = p->said_cut = false;
+	}
 	buf_add_slice(&p->said, newest_said(slice_of(text)));
 	if (buf_len(&p->said) > LAST_MESSAGE_MAX) {
 		buf_consume(&p->said, buf_len(&p->said) - LAST_MESSAGE_MAX);

@@ -33,11 +33,6 @@ void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
 	jw_bool(w, "overlay", draft_of(s)->how == DRAFT_OVERLAY);
 }
 
-static int refuse_unreadable(const struct err *why, struct err *e)
-{
-	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why->msg);
-}
-
 static int check_draft_on(const struct session *s, struct err *e)
 {
 	return session_has_draft(s) ? 0 :
@@ -53,7 +48,7 @@ static int mount_view(struct session *s, struct err *e)
 	if (draft_of(s)->how != DRAFT_OVERLAY ||
 	    draft_mount(s, MAX(draft_head_read(s).generation, (uint64_t)1), &why) == 0)
 		return 0;
-	return refuse_unreadable(&why, e);
+	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why.msg);
 }
 
 static void note_draft_event(struct session *s, const char *event, struct slice more)
@@ -107,12 +102,6 @@ static int check_place(const struct session *s, struct err *e)
 		       "the daemon's own state lies in cwd, which cannot have a draft");
 }
 
-static int refuse_unwritable(int r, struct err *e)
-{
-	return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE", "a draft cannot be kept: %s",
-		       strerror(-r));
-}
-
 /* Before its first harness its home is not yet its own. */
 static int make_copy_dir(struct session *s, struct err *e)
 {
@@ -137,7 +126,8 @@ static int begin_on(struct draft_op *op, struct err *e)
 	draft_remove(s);
 	r = check_place(s, e);
 	if (r == 0 && (r = draft_make_dir(s)) < 0)
-		r = refuse_unwritable(r, e);
+		r = err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			    "a draft cannot be kept: %s", strerror(-r));
 	if (r == 0 && draft_mount(s, 1, &why) < 0) {
 		op->missing = xstrdup(why.msg);
 		r = make_copy_dir(s, e);

@@ -105,14 +105,6 @@ static void put_url(struct buf *b, const struct model_request *r, const char *ba
 	buf_putc(b, '\0');
 }
 
-/* Limits the time between two pieces of an answer, not that of the whole answer. */
-static unsigned silence_ms(const struct session *s)
-{
-	int64_t ms = s->setup.gateway.idle_timeout_ms;
-
-	return ms ? (unsigned)ms : MODEL_SILENCE_MS;
-}
-
 static bool open_fetch(struct direct_call *c, const struct provider_upstream *u,
 		       const struct fetch_ops *ops, struct err *e)
 {
@@ -120,6 +112,7 @@ static bool open_fetch(struct direct_call *c, const struct provider_upstream *u,
 	_cleanup_(buf_done) struct buf url = { 0 }, headers = { 0 };
 	_cleanup_(freep) char *method = xstrndup(r->method.p, r->method.n);
 	struct session *s = c->of->session;
+	int64_t silence = s->setup.gateway.idle_timeout_ms;
 	struct jw w = JW(&headers);
 	struct fetch_request f = { .method = method, .named = true, .body = r->body };
 
@@ -127,7 +120,8 @@ static bool open_fetch(struct direct_call *c, const struct provider_upstream *u,
 	provider_call_put_headers(c->of, &w, NULL, u->headers);
 	f.url = url.data;
 	f.headers = buf_slice(&headers);
-	f.idle_ms = silence_ms(s);
+	/* Limits the time between two pieces of an answer, not that of the whole answer. */
+	f.idle_ms = silence ? (unsigned)silence : MODEL_SILENCE_MS;
 	if (!key_ready(s, c->upstream, u, &f.key, e))
 		return false;
 	c->fetch = fetch_open(s->store->fetcher, &f, ops, c, e);

@@ -262,26 +262,24 @@ void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
 	send_rest(c);
 }
 
-static void tunnel_end_whole(struct provider_call *of, struct slice held)
-{
-	if (held.n)
-		provider_call_data(of, held);
-	provider_call_end(of);
-}
-
 void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice error)
 {
 	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
+	struct provider_call *of = c->of;
+	struct slice held = held_start(c);
 
 	/* First: each of the branches below ends the call. */
-	call_use_request_id(c->of, jobj_get(result, "requestId"));
-	if (error.n)
-		provider_call_fail(c->of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
-									     MODEL_CALL_FAILED);
-	else if (c->holed || !c->of->answered || jobj_get(result, "complete").type != J_TRUE)
-		provider_call_fail(c->of, MODEL_CALL_FAILED);
-	else
-		tunnel_end_whole(c->of, held_start(c));
+	call_use_request_id(of, jobj_get(result, "requestId"));
+	if (error.n) {
+		provider_call_fail(of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
+									  MODEL_CALL_FAILED);
+	} else if (c->holed || !of->answered || jobj_get(result, "complete").type != J_TRUE) {
+		provider_call_fail(of, MODEL_CALL_FAILED);
+	} else {
+		if (held.n)
+			provider_call_data(of, held);
+		provider_call_end(of);
+	}
 }
 
 void tunnel_stray(struct session_store *st)

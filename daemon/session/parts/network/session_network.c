@@ -239,20 +239,17 @@ static int network_nft_hold(struct session *s, struct err *e)
 	return n->wall == WALL_NFT;
 }
 
-static void network_nft_drop(struct session *s)
-{
-	network_of(s)->hold = nft_hold_drop(network_of(s)->hold);
-	network_of(s)->holding = false;
-}
-
 /* --- its life ------------------------------------------------------------------------------------------------- */
 
 static void close_network(struct session *s)
 {
-	network_nft_drop(s);
+	struct session_network *n = network_of(s);
+
+	n->hold = nft_hold_drop(n->hold);
+	n->holding = false;
 	network_proxy_close(s);
-	network_of(s)->netns = netns_unref(network_of(s)->netns);
-	network_of(s)->wall = WALL_NONE;
+	n->netns = netns_unref(n->netns);
+	n->wall = WALL_NONE;
 }
 
 /* Kept until the session is closed: its processes stay where they started. */

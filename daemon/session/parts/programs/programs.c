@@ -149,19 +149,13 @@ static struct known_program *next_unasked(struct programs *all)
 	return NULL;
 }
 
-static void programs_forget(struct programs_ask *ask)
-{
-	if (ask->link.next)
-		list_del(&ask->link);
-}
-
 /* Each is forgotten before its call, which may ask again. */
 static void programs_answer_all(struct programs *all)
 {
 	while (!list_empty(&all->asks)) {
 		struct programs_ask *ask = list_first(&all->asks, struct programs_ask, link);
 
-		programs_forget(ask);
+		list_del(&ask->link);
 		ask->fn(ask->ctx);
 	}
 }

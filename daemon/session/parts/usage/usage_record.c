@@ -105,11 +105,6 @@ static void usage_record_call(struct session *s, const struct harness_usage *u)
 
 /* --- model calls that pass the daemon ------------------------------------------------------------------------- */
 
-static void usage_put_bytes(struct jw *w, const struct call_report *r)
-{
-	jw_object(w, "bytes", JW_UINT("sent", r->sent), JW_UINT("received", r->received));
-}
-
 static void put_report(struct jw *w, const struct session *s, const struct call_report *r)
 {
 	const struct metered *m = r->use;
@@ -129,17 +124,10 @@ static void put_report(struct jw *w, const struct session *s, const struct call_
 		turn_error_put(w, "error", &m->error);
 	if (r->auxiliary)
 		jw_bool(w, "auxiliary", true);
-	usage_put_bytes(w, r);
+	jw_object(w, "bytes", JW_UINT("sent", r->sent), JW_UINT("received", r->received));
 	if (r->answered)
 		jw_uint(w, "ttfbMs", r->ttfb_ms);
 	jw_uint(w, "durationMs", r->duration_ms);
-}
-
-/* No turn has it, so the session's totals take it at once. */
-static void count_between(struct session *s, const struct call_report *r)
-{
-	totals_add_call(&s->turn.totals, &r->use->usage, r->succeeded);
-	turn_totals_note(s, s->turn.last_counted);
 }
 
 void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r)
@@ -147,11 +135,11 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 	JW_BUF(w, b);
 	bool written;
 
-	if (t)
+	if (t) {
 		usage_note_event(s, &r->use->usage);
-	if (t)
 		/* Then the span of the turn has no tokens: those of its calls have them. */
 		t->calls_told |= t->span.on;
+	}
 	model_call_span(s, t, r);
 	jw_obj(&w, NULL);
 	usage_put_call(&w, s, t, &r->use->usage);
@@ -160,10 +148,12 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 		put_trace(&w, t);
 	jw_end_obj(&w);
 	written = usage_append(s, &b) == 0;
-	if (t)
+	if (t) {
 		t->unrecorded |= !written;
-	else if (written)
-		count_between(s, r);
+	} else if (written) { /* No turn has it, so the session's totals take it at once. */
+		totals_add_call(&s->turn.totals, &r->use->usage, r->succeeded);
+		turn_totals_note(s, s->turn.last_counted);
+	}
 }
 
 /* --- turns ------------------------------------------------------------------------------------------------------ */
