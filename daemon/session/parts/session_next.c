@@ -62,27 +62,23 @@ static bool cancelled_tick(const struct session *s)
 	return s->turn.cancelled_tick && tree_now() <= s->turn.cancelled_tick;
 }
 
-/* The names follow "no" as well. */
-static const struct {
-	bool (*holds)(const struct session *s);
-	const char *name;
-} facts[FACT_MAX] = {
-	[FACT_FORK_COPIES] = { is_being_copied, "fork that copies its home" },
-	[FACT_PROVISIONING] = { session_is_provisioning, "provisioning" },
-	[FACT_DRAFT] = { session_waits_for_draft, "draft to switch, apply or mount" },
-	[FACT_DRAFT_QUEUE] = { session_has_draft_op, "request for a draft" },
-	[FACT_POOL_QUEUE] = { session_awaits_harness, "place in the queue for harnesses" },
-	[FACT_RESTART] = { needs_restart, "due restart" },
-	[FACT_RECONFIGURE] = { needs_reconfigure, "option to set" },
-	[FACT_WAITER] = { has_waiter, "client that waits" },
-	[FACT_PROMPT] = { has_prompt, "queued prompt" },
-	[FACT_RUNNING_TURN] = { has_running_turn, "running turn" },
-	[FACT_ENDING_TURN] = { has_ending_turn, "ending turn" },
-	[FACT_DUE_BASELINE] = { baseline_is_due, "due baseline" },
-	[FACT_SNAPSHOT] = { baseline_is_running, "running snapshot" },
-	[FACT_CANCELLED_TICK] = { cancelled_tick, "turn cancelled in this tick" },
-	[FACT_INSPECTION] = { has_inspections, "running inspection" },
-	[FACT_CHECK] = { session_runs_checks, "running checks" },
+static bool (*const facts[FACT_MAX])(const struct session *s) = {
+	[FACT_FORK_COPIES] = is_being_copied,
+	[FACT_PROVISIONING] = session_is_provisioning,
+	[FACT_DRAFT] = session_waits_for_draft,
+	[FACT_DRAFT_QUEUE] = session_has_draft_op,
+	[FACT_POOL_QUEUE] = session_awaits_harness,
+	[FACT_RESTART] = needs_restart,
+	[FACT_RECONFIGURE] = needs_reconfigure,
+	[FACT_WAITER] = has_waiter,
+	[FACT_PROMPT] = has_prompt,
+	[FACT_RUNNING_TURN] = has_running_turn,
+	[FACT_ENDING_TURN] = has_ending_turn,
+	[FACT_DUE_BASELINE] = baseline_is_due,
+	[FACT_SNAPSHOT] = baseline_is_running,
+	[FACT_CANCELLED_TICK] = cancelled_tick,
+	[FACT_INSPECTION] = has_inspections,
+	[FACT_CHECK] = session_runs_checks,
 };
 
 static unsigned find_facts(const struct session *s)
@@ -90,7 +86,7 @@ static unsigned find_facts(const struct session *s)
 	unsigned ret = 0;
 
 	for (size_t i = 0; i < FACT_MAX; i++)
-		ret |= facts[i].holds(s) ? 1u << i : 0;
+		ret |= facts[i](s) ? 1u << i : 0;
 	return ret;
 }
 
@@ -212,51 +208,6 @@ const struct next_row *next_row_find(enum session_state session, enum harness_st
 		    (found & r->with) == r->with && !(found & r->without))
 			return r;
 	return NULL;
-}
-
-static void put_states(struct buf *ret, enum state_machine machine, unsigned states)
-{
-	const char *comma = "";
-
-	for (int i = 0; i < state_count(machine); i++) {
-		if (!(states & 1u << i))
-			continue;
-		buf_printf(ret, "%s%s", comma, state_name(machine, i));
-		comma = ", ";
-	}
-}
-
-/* Returns what separates the next list from this one. */
-static const char *put_facts(struct buf *ret, const char *comma, const char *no, unsigned found)
-{
-	for (size_t i = 0; i < FACT_MAX; i++) {
-		if (!(found & 1u << i))
-			continue;
-		buf_printf(ret, "%s%s%s", comma, no, facts[i].name);
-		comma = ", ";
-	}
-	return comma;
-}
-
-static void put_row(struct buf *ret, const struct next_row *r)
-{
-	buf_printf(ret, "| %s | ", r->next);
-	put_states(ret, MACHINE_SESSION, r->sessions);
-	buf_puts(ret, " | ");
-	if (r->harnesses == ANY)
-		buf_puts(ret, "any");
-	else
-		put_states(ret, MACHINE_HARNESS, r->harnesses);
-	buf_puts(ret, " | ");
-	put_facts(ret, put_facts(ret, "", "", r->with), "no ", r->without);
-	buf_puts(ret, r->with | r->without ? " |\n" : "|\n");
-}
-
-void next_rows_put_table(struct buf *ret)
-{
-	buf_puts(ret, "| what is next | session | harness | when |\n|---|---|---|---|\n");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		put_row(ret, &rows[i]);
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */

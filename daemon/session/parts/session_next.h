@@ -42,5 +42,3 @@ const struct next_row *next_row_find(enum session_state session, enum harness_st
 				     unsigned facts);
 /* NULL after the last. */
 const struct next_row *next_row_at(size_t i);
-/* The table as lines of markdown. */
-void next_rows_put_table(struct buf *ret);

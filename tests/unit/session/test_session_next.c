@@ -1,6 +1,7 @@
 /* What a session does next: the table has a row for every case, the right one where it matters, and daemon/README.md
  * shows it. */
 #include "session/parts/session_next.h"
+#include "session/core/session_states.h"
 
 #include "readme_table.h"
 #include "unit.h"
@@ -104,9 +105,74 @@ static void what_must_not_be_next(void **state _unused_)
 	each_moment(rules_hold);
 }
 
+/* They follow "no" as well. */
+static const char *const fact_names[FACT_MAX] = {
+	[FACT_FORK_COPIES] = "fork that copies its home",
+	[FACT_PROVISIONING] = "provisioning",
+	[FACT_DRAFT] = "draft to switch, apply or mount",
+	[FACT_DRAFT_QUEUE] = "request for a draft",
+	[FACT_POOL_QUEUE] = "place in the queue for harnesses",
+	[FACT_RESTART] = "due restart",
+	[FACT_RECONFIGURE] = "option to set",
+	[FACT_WAITER] = "client that waits",
+	[FACT_PROMPT] = "queued prompt",
+	[FACT_RUNNING_TURN] = "running turn",
+	[FACT_ENDING_TURN] = "ending turn",
+	[FACT_DUE_BASELINE] = "due baseline",
+	[FACT_SNAPSHOT] = "running snapshot",
+	[FACT_CANCELLED_TICK] = "turn cancelled in this tick",
+	[FACT_INSPECTION] = "running inspection",
+	[FACT_CHECK] = "running checks",
+};
+
+static void put_states(struct buf *ret, enum state_machine machine, unsigned states)
+{
+	const char *comma = "";
+
+	for (int i = 0; i < state_count(machine); i++) {
+		if (!(states & 1u << i))
+			continue;
+		buf_printf(ret, "%s%s", comma, state_name(machine, i));
+		comma = ", ";
+	}
+}
+
+/* Returns what separates the next list from this one. */
+static const char *put_facts(struct buf *ret, const char *comma, const char *no, unsigned found)
+{
+	for (size_t i = 0; i < FACT_MAX; i++) {
+		if (!(found & 1u << i))
+			continue;
+		buf_printf(ret, "%s%s%s", comma, no, fact_names[i]);
+		comma = ", ";
+	}
+	return comma;
+}
+
+static void put_row(struct buf *ret, const struct next_row *r)
+{
+	buf_printf(ret, "| %s | ", r->next);
+	put_states(ret, MACHINE_SESSION, r->sessions);
+	buf_puts(ret, " | ");
+	if (r->harnesses == (1u << (H_STOPPING + 1)) - 1)
+		buf_puts(ret, "any");
+	else
+		put_states(ret, MACHINE_HARNESS, r->harnesses);
+	buf_puts(ret, " | ");
+	put_facts(ret, put_facts(ret, "", "", r->with), "no ", r->without);
+	buf_puts(ret, r->with | r->without ? " |\n" : "|\n");
+}
+
+static void put_table(struct buf *ret)
+{
+	buf_puts(ret, "| what is next | session | harness | when |\n|---|---|---|---|\n");
+	for (size_t i = 0; next_row_at(i); i++)
+		put_row(ret, next_row_at(i));
+}
+
 static void the_readme_shows_it(void **state _unused_)
 {
-	check_readme_has(next_rows_put_table);
+	check_readme_has(put_table);
 }
 
 int main(void)
