@@ -171,34 +171,27 @@ int held_parent(struct held *h, const char *path, const char **leaf)
 
 /* --- making and opening ------------------------------------------------------------------------------- */
 
+/* Makes a system call, which uses dir and leaf, on the directory that holds path. */
+#define HELD_AT(h, path, call)                                                                     \
+	({                                                                                         \
+		const char *leaf;                                                                  \
+		int dir = held_parent(h, path, &leaf);                                             \
+		dir < 0 ? dir : (call) < 0 ? -errno : 0;                                           \
+	})
+
 int held_mkdir(struct held *h, const char *path, mode_t mode)
 {
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return mkdirat(dir, leaf, mode) < 0 ? -errno : 0;
+	return HELD_AT(h, path, mkdirat(dir, leaf, mode));
 }
 
 int held_unlink(struct held *h, const char *path, int flags)
 {
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return unlinkat(dir, leaf, flags) < 0 ? -errno : 0;
+	return HELD_AT(h, path, unlinkat(dir, leaf, flags));
 }
 
 int held_symlink(struct held *h, const char *path, const char *target)
 {
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return symlinkat(target, dir, leaf) < 0 ? -errno : 0;
+	return HELD_AT(h, path, symlinkat(target, dir, leaf));
 }
 
 int held_chmod(struct held *h, const char *path, mode_t mode)
@@ -219,21 +212,18 @@ ssize_t held_readlink(struct held *h, const char *path, char *target, size_t siz
 	return n < 0 && dir >= 0 ? -errno : n;
 }
 
-int held_mkdirs(struct held *h, const char *path)
+int held_parent_made(struct held *h, const char *path, mode_t mode, const char **leaf)
 {
-	int r = held_dir(h, slice_of(path));
+	int dir = held_parent(h, path, leaf);
 
-	for (const char *p = path; r == -ENOENT && *p;) {
-		_cleanup_(freep) char *part = NULL;
+	for (const char *p = path; dir == -ENOENT && (p = strchr(p, '/')); p++) {
+		_cleanup_(freep) char *above = xstrndup(path, (size_t)(p - path));
+		int r = held_mkdir(h, above, mode);
 
-		p += strcspn(p, "/");
-		part = xstrndup(path, (size_t)(p - path));
-		r = held_mkdir(h, part, 0700);
-		if (r == 0 || r == -EEXIST)
-			r = *p ? -ENOENT : held_dir(h, slice_of(path));
-		p += *p == '/';
+		if (r < 0 && r != -EEXIST)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return dir == -ENOENT ? held_parent(h, path, leaf) : dir;
 }
 
 int held_create(struct held *h, const char *path, mode_t mode)
@@ -265,12 +255,7 @@ int held_open(struct held *h, const char *path, struct stat *sb)
 
 int held_stat(struct held *h, const char *path, struct stat *sb)
 {
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	return HELD_AT(h, path, fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW));
 }
 
 /* --- one directory ------------------------------------------------------------------------------------ */

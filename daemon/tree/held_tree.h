@@ -41,8 +41,8 @@ void held_done(struct held *h);
 int held_dir(struct held *h, struct slice path);
 /* The directory that holds path; leaf begins at its last component. */
 int held_parent(struct held *h, const char *path, const char **leaf);
-/* Makes path and the directories above it, mode 0700 for those that are missing; -EEXIST never. */
-int held_mkdirs(struct held *h, const char *path);
+/* The same; the directories above path that are missing are made with this mode. -EEXIST never. */
+int held_parent_made(struct held *h, const char *path, mode_t mode, const char **leaf);
 /* A new regular file for writing, which must not exist. Its directory must. */
 int held_create(struct held *h, const char *path, mode_t mode);
 /* An existing regular file for reading; -EINVAL if it is anything else. sb may be NULL. */

@@ -65,15 +65,6 @@ static bool *find_along(const struct draft_changes *c)
 
 /* --- staging ----------------------------------------------------------------------------------------------------- */
 
-/* The directories above it are there in the target; in the stage they only hold it. */
-static int make_way(struct applying *a, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	_cleanup_(freep) char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
-
-	return dir ? held_mkdirs(&a->tree, dir) : 0;
-}
-
 static int changed_since(struct applying *a, const char *path)
 {
 	return refuse(a->v, "PATCH_DIGEST_MISMATCH", path,
@@ -84,7 +75,9 @@ static int stage_one(struct applying *a, const struct draft_change *d)
 {
 	struct held *from = &a->t->in_view;
 	struct draft_sent sent = { .digest = d->will.digest };
-	int r = make_way(a, d->path);
+	const char *leaf;
+	/* The directories above it are there in the target; in the stage they only hold it. */
+	int r = MIN(held_parent_made(&a->tree, d->path, 0700, &leaf), 0);
 
 	if (r == 0 && d->will.type == NODE_DIR)
 		return held_mkdir(&a->tree, d->path, 0700);

@@ -30,34 +30,23 @@ void stage_done(struct stage *s)
 
 /* --- directories --------------------------------------------------------------------------------------- */
 
-/* The directories above path. */
 static int stage_make_above(struct stage *s, const char *path)
 {
-	int r = 0;
+	const char *leaf;
 
-	for (const char *p = strchr(path, '/'); p && r == 0; p = strchr(p + 1, '/')) {
-		_cleanup_(freep) char *part = xstrndup(path, (size_t)(p - path));
-
-		r = held_mkdir(&s->h, part, 0755);
-		if (r == -EEXIST)
-			r = 0;
-	}
-	return r;
+	return MIN(held_parent_made(&s->h, path, 0755, &leaf), 0);
 }
 
 static int stage_on_dir(void *ctx, const char *path, mode_t mode)
 {
 	struct stage *s = ctx;
-	int r;
+	int r = -EEXIST;
 
-	if (*path) {
+	if (*path)
+		r = stage_make_above(s, path);
+	if (r == 0)
 		r = held_mkdir(&s->h, path, mode);
-		if (r == -ENOENT && stage_make_above(s, path) == 0)
-			r = held_mkdir(&s->h, path, mode);
-		if (r != -EEXIST)
-			return r;
-	}
-	return held_chmod(&s->h, path, mode);
+	return r == -EEXIST ? held_chmod(&s->h, path, mode) : r;
 }
 
 static int stage_set_times(int fd, int64_t mtime)
@@ -80,13 +69,10 @@ static int stage_on_touch(void *ctx, const char *path, int64_t mtime)
 static int stage_on_create(void *ctx, const char *path, mode_t mode)
 {
 	struct stage *s = ctx;
-	int fd = held_create(&s->h, path, mode);
+	int fd = stage_make_above(s, path);
 
-	if (fd == -ENOENT) {
-		fd = stage_make_above(s, path);
-		if (fd == 0)
-			fd = held_create(&s->h, path, mode);
-	}
+	if (fd == 0)
+		fd = held_create(&s->h, path, mode);
 	if (fd < 0)
 		return fd;
 	s->file = fd;
@@ -166,35 +152,18 @@ static int stage_on_move(void *ctx, const char *from, const char *path)
 
 /* --- links ------------------------------------------------------------------------------------------------ */
 
-/* Makes the directories above path if they are missing, and returns the one that holds it. */
-static int stage_parent(struct stage *s, const char *path, const char **leaf)
-{
-	int dir = held_parent(&s->h, path, leaf);
-
-	if (dir != -ENOENT)
-		return dir;
-	dir = stage_make_above(s, path);
-	return dir < 0 ? dir : held_parent(&s->h, path, leaf);
-}
-
 static int stage_on_hard(void *ctx, const char *from, const char *path)
 {
 	struct stage *s = ctx;
 	const char *leaf, *from_leaf;
-	_cleanup_(closep) int to = -1;
+	_cleanup_(closep) int there = stage_own_parent(s, from, &from_leaf);
 	struct stat sb;
-	int dir = stage_parent(s, path, &leaf);
+	int dir = there < 0 ? there : held_parent_made(&s->h, path, 0755, &leaf);
 
 	if (dir < 0)
 		return dir;
-	to = fcntl(dir, F_DUPFD_CLOEXEC, 0); /* the next call may give the slot away */
-	if (to < 0)
-		return -errno;
-	dir = held_parent(&s->h, from, &from_leaf);
-	if (dir < 0)
-		return dir;
-	if (linkat(dir, from_leaf, to, leaf, 0) < 0 ||
-	    fstatat(to, leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+	if (linkat(there, from_leaf, dir, leaf, 0) < 0 ||
+	    fstatat(dir, leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return S_ISREG(sb.st_mode) ? 0 : -ELOOP; /* something else was put in its place */
 }
@@ -202,12 +171,9 @@ static int stage_on_hard(void *ctx, const char *from, const char *path)
 static int stage_on_symlink(void *ctx, const char *path, const char *target)
 {
 	struct stage *s = ctx;
-	const char *leaf;
-	int dir = stage_parent(s, path, &leaf);
+	int r = stage_make_above(s, path);
 
-	if (dir < 0)
-		return dir;
-	return symlinkat(target, dir, leaf) < 0 ? -errno : 0;
+	return r < 0 ? r : held_symlink(&s->h, path, target);
 }
 
 static int stage_on_room(void *ctx, uint64_t bytes)

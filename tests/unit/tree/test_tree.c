@@ -54,6 +54,14 @@ static int teardown(void **state)
 	return scratch_done(state);
 }
 
+static int make_dirs(const char *path)
+{
+	_cleanup_(freep) char *in = xprintf("%s/x", path);
+	const char *leaf;
+
+	return MIN(held_parent_made(&held, in, 0700, &leaf), 0);
+}
+
 static void make_file(const char *path, const char *text)
 {
 	int fd = held_create(&held, path, 0644);
@@ -71,8 +79,8 @@ static void use_tree(void)
 	char text[8];
 	int fd;
 
-	assert_int_equal(held_mkdirs(&held, "a/b/c"), 0);
-	assert_int_equal(held_mkdirs(&held, "a/b/c"), 0);
+	assert_int_equal(make_dirs("a/b/c"), 0);
+	assert_int_equal(make_dirs("a/b/c"), 0);
 	assert_int_equal(held_stat(&held, "a/b/c", &sb), 0);
 	assert_int_equal(sb.st_mode, S_IFDIR | 0700);
 	make_file("a/b/c/f", "text");
@@ -89,7 +97,7 @@ static void use_tree(void)
 	/* a file where a directory is needed */
 	assert_int_equal(held_dir(&held, SLICE("a/b/c/f")), -ENOTDIR);
 	assert_int_equal(held_stat(&held, "a/b/c/f/g", &sb), -ENOTDIR);
-	assert_int_equal(held_mkdirs(&held, "a/b/c/f/g"), -ENOTDIR);
+	assert_int_equal(make_dirs("a/b/c/f/g"), -ENOTDIR);
 	held_forget(&held, "a");
 	assert_int_equal(held_remove_at(root, "a"), 0);
 	assert_int_equal(held_remove_at(root, "a"), 0);
@@ -105,7 +113,7 @@ static void use_links(void)
 {
 	struct stat sb;
 
-	assert_int_equal(held_mkdirs(&held, "real/sub"), 0);
+	assert_int_equal(make_dirs("real/sub"), 0);
 	make_file("real/f", "x");
 	assert_int_equal(symlinkat("real", root, "link"), 0);
 	assert_int_equal(symlinkat("/", root, "top"), 0);
@@ -116,8 +124,8 @@ static void use_links(void)
 	assert_true(in_the_way(held_open(&held, "link/f", NULL)));
 	assert_true(in_the_way(held_open(&held, "real/lf", NULL)));
 	assert_true(in_the_way(held_create(&held, "link/new", 0644)));
-	assert_true(in_the_way(held_mkdirs(&held, "link/new/dir")));
-	assert_true(in_the_way(held_mkdirs(&held, "top/tmp")));
+	assert_true(in_the_way(make_dirs("link/new/dir")));
+	assert_true(in_the_way(make_dirs("top/tmp")));
 	assert_true(in_the_way(held_dir(&held, SLICE("top/tmp"))));
 	assert_int_equal(held_stat(&held, "link", &sb), 0);
 	assert_true(S_ISLNK(sb.st_mode));
@@ -146,7 +154,7 @@ static void use_many(void)
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 3 * HELD_DIRS; i++) {
 			snprintf(path, sizeof(path), "many/d%u/e", i);
-			assert_int_equal(held_mkdirs(&held, path), 0);
+			assert_int_equal(make_dirs(path), 0);
 			snprintf(path, sizeof(path), "many/d%u/e/f%u", i, round);
 			make_file(path, "x");
 		}
@@ -204,7 +212,7 @@ static void test_walk(void **state _unused_)
 	struct seen all = { 0 }, pruned = { .prune = "w/b" }, stopped = { .stop = "w" };
 	int top;
 
-	assert_int_equal(held_mkdirs(&held, "walk/w/b/c"), 0);
+	assert_int_equal(make_dirs("walk/w/b/c"), 0);
 	make_file("walk/w/b/c/f", "x");
 	top = held_open_dir_at(root, "walk");
 	assert_int_equal(symlinkat("/", held_dir(&held, SLICE("walk/w/b/c")), "out"), 0);
@@ -237,12 +245,12 @@ static void test_deep(void **state _unused_)
 	for (unsigned i = 0; i < PATH_DEPTH_MAX; i++)
 		buf_puts(&path, "/d");
 	buf_putc(&path, '\0');
-	assert_int_equal(held_mkdirs(&held, path.data), 0);
+	assert_int_equal(make_dirs(path.data), 0);
 	top = held_open_dir_at(root, "deep");
 	assert_int_equal(held_walk(top, visit_nothing, NULL), 0);
 	path.len--;
 	buf_add(&path, "/e", 3);
-	assert_int_equal(held_mkdirs(&held, path.data), 0);
+	assert_int_equal(make_dirs(path.data), 0);
 	assert_int_equal(held_walk(top, visit_nothing, NULL), -ELOOP);
 	close(top);
 	held_forget(&held, "deep");
@@ -301,7 +309,7 @@ static void remove_readonly(void)
 {
 	if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
 		_exit(1);
-	if (held_mkdirs(&held, "open/a/b/c") < 0 || held_mkdirs(&held, "open/d") < 0)
+	if (make_dirs("open/a/b/c") < 0 || make_dirs("open/d") < 0)
 		_exit(2);
 	close(held_create(&held, "open/a/b/f", 0400));
 	if (fchmodat(root, "open/a/b/c", 0, 0) < 0 || fchmodat(root, "open/a/b", 0500, 0) < 0 ||
@@ -361,7 +369,7 @@ static void test_mount(void **state _unused_)
 {
 	int status;
 
-	assert_int_equal(held_mkdirs(&held, "m/on"), 0);
+	assert_int_equal(make_dirs("m/on"), 0);
 	held_forget(&held, "m");
 	in_child(meet_mount, &status);
 	assert_int_equal(held_remove_at(root, "m"), 0);
