@@ -48,8 +48,7 @@ static void read_and_apply(struct slice text, int strip, struct slice old)
 {
 	struct patch_set set;
 	struct err e = { 0 };
-	int r = strip < 0 ? patch_read(text, strip, &set, &e) :
-			    patch_parse(text, (unsigned)strip, &set, &e);
+	int r = patch_read(text, strip, &set, &e);
 
 	if (r < 0)
 		check_err(&e);

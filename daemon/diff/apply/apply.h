@@ -19,7 +19,7 @@
 
 struct patch_hunk {
 	uint32_t old_at, old_n, new_at, new_n; /* lines from 1, as in its header */
-	uint32_t leading, trailing;	       /* lines of context */
+	uint32_t trailing;		       /* lines of context at its end */
 	struct slice body;
 	size_t line; /* of its header in the patch, from 1 */
 	/* of a loose file; old_n and new_n are then what was counted */
@@ -52,9 +52,8 @@ struct patch_set {
 	size_t n;
 };
 
-/* strip: leading parts of paths to take off, as -p. 0 or -EINVAL; patch_set_done in any case. */
-int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e);
-/* The same for any way of writing. strip -1: a/ and b/ if they are there. */
+/* Reads a patch in any way of writing. strip: leading parts of paths to take off, as -p; -1: a/ and b/ if they are there.
+ * 0 or -EINVAL; patch_set_done in any case. */
 int patch_read(struct slice text, int strip, struct patch_set *ret, struct err *e);
 void patch_set_done(struct patch_set *s);
 

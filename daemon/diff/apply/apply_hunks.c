@@ -31,7 +31,7 @@ static int hunk_range(struct slice *s, uint32_t *at, uint32_t *n)
 	return slice_skip(s, ",") ? hunk_number(s, n) : 0;
 }
 
-int hunk_header(struct slice s, struct patch_hunk *h)
+static int hunk_header(struct slice s, struct patch_hunk *h)
 {
 	if (!slice_skip(&s, "@@ -") || hunk_range(&s, &h->old_at, &h->old_n) < 0 ||
 	    !slice_skip(&s, " +") || hunk_range(&s, &h->new_at, &h->new_n) < 0)
@@ -56,7 +56,6 @@ static int body_line(struct slice line, struct hunk_tally *t, struct patch_hunk 
 		t->old_left--;
 		t->new_left--;
 		h->trailing++;
-		h->leading += !t->changed;
 		return 0;
 	case '-':
 		if (!t->old_left)
@@ -116,7 +115,7 @@ int hunk_add(struct patch_file *f, struct err *e)
 }
 
 /* The first line that is not a header of a hunk ends the file: the caller decides what it is. */
-int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
+static int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	while (slice_starts(reader_line(r), "@@ -")) {
 		int k = hunk_add(f, e);
@@ -197,7 +196,6 @@ static void line_count(struct slice line, struct patch_hunk *h, struct patch_fil
 		return;
 	}
 	h->trailing++;
-	h->leading += !*changed;
 }
 
 /* Empty lines below a hunk count as the space between it and the next. */

@@ -22,7 +22,7 @@ int patch_mixed(size_t line, struct err *e);
 /* Two lines with the names of both sides; next: what follows them. */
 bool is_names(const struct patch_reader *r, struct patch_reader *next);
 /* "--- ", "+++ " and a hunk; is_labels: a hunk or nothing below them. */
-bool is_plain(const struct patch_reader *r, bool loose);
+bool is_plain(const struct patch_reader *r);
 bool is_labels(const struct patch_reader *r);
 /* "\ No newline at end of file", in any language. */
 bool is_note(struct slice line);
@@ -30,17 +30,12 @@ bool is_note(struct slice line);
 bool is_stars(struct slice line);
 
 /* apply_parse.c */
-struct patch_how {
-	unsigned strip;
-	bool loose;
-};
 /* The headers of git begin here. */
 bool is_git(const struct patch_reader *r);
 /* Adds one more, empty. */
 int patch_set_add(struct patch_set *set, size_t line, struct err *e);
 void patch_file_done(struct patch_file *f);
-int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
-	       struct err *e);
+int file_parse(struct patch_reader *r, unsigned strip, struct patch_file *f, struct err *e);
 /* Checks that the parts of its head agree. */
 int file_check(struct patch_file *f, struct err *e);
 
@@ -60,11 +55,9 @@ bool patch_name_is_null(struct slice text);
 /* False for what git would not touch. */
 bool patch_name_valid(const char *path);
 
-/* apply_hunks.c: reads the hunks at r. */
-int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e);
+/* apply_hunks.c */
 int hunk_add(struct patch_file *f, struct err *e);
-int hunk_header(struct slice line, struct patch_hunk *h);
-/* The same; hunks that do not match their headers are counted by their lines. */
+/* Reads the hunks at r; hunks that do not match their headers are counted by their lines. */
 int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e);
 /* Always counts. f->stars: without "@@" before the first, up to a line with stars. */
 int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e);

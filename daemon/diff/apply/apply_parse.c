@@ -3,8 +3,7 @@
  * each file.
  *
  * git's extended headers, the "---" and "+++" lines and the hunks can contradict each other. A
- * strict patch is refused where they do. In a loose patch, /dev/null alone marks a new or deleted
- * file. Text between files is skipped, because patches arrive inside mails and model answers.
+ * patch is refused where they do; but /dev/null alone marks a new or deleted file.
  * PATCH_FILES_MAX and PATCH_HUNKS_MAX bound the memory.
  */
 #include "diff/apply/apply_internal.h"
@@ -19,7 +18,6 @@ struct header {
 	struct patch_file *f;
 	unsigned strip;
 	bool created, deleted, renamed, copied;
-	bool loose; /* /dev/null alone says that it is new or removed */
 };
 
 static int mode_parse(struct slice s, unsigned *ret)
@@ -172,11 +170,7 @@ static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
 		if (!slice_skip(&s, marks[i]))
 			return i ? patch_corrupt(r->line, "there is --- and no +++", e) : 0;
 		if (patch_name_is_null(s)) {
-			*(i ? &h->deleted : &h->created) |= h->loose;
-			if (!(i ? h->deleted : h->created))
-				return patch_corrupt(
-					r->line, "/dev/null without a header of git that says so",
-					e);
+			*(i ? &h->deleted : &h->created) = true;
 		} else if (patch_name_parse_dated(s, h->strip, &name) < 0 ||
 			   (*want && strcmp(*want, name) != 0)) {
 			return patch_corrupt(r->line, "the names of the file do not agree", e);
@@ -275,8 +269,7 @@ static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned st
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
-static int contents_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
-			  struct err *e)
+static int contents_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	struct slice line = reader_line(r);
 
@@ -285,7 +278,7 @@ static int contents_parse(struct patch_reader *r, const struct patch_how *how, s
 	if (slice_starts(line, "Binary files ") || slice_starts(line, "Files "))
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_BINARY",
 			       "patch, line %zu: a binary file without its contents", r->line);
-	return how->loose ? hunks_read(r, f, e) : hunks_parse(r, f, e);
+	return hunks_read(r, f, e);
 }
 
 /* A header alone that changes neither name nor mode is a sign of a patch that was cut off. */
@@ -331,47 +324,20 @@ int patch_set_add(struct patch_set *set, size_t line, struct err *e)
 	return 0;
 }
 
-int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
-	       struct err *e)
+int file_parse(struct patch_reader *r, unsigned strip, struct patch_file *f, struct err *e)
 {
-	struct header h = { .f = f, .strip = how->strip, .loose = how->loose };
+	struct header h = { .f = f, .strip = strip };
 	bool git = is_git(r);
 	int k;
 
 	f->line = r->line;
-	k = git ? git_parse(r, &h, e) : plain_parse(r, f, how->strip, e);
+	k = git ? git_parse(r, &h, e) : plain_parse(r, f, strip, e);
 	if (k == 0)
-		k = contents_parse(r, how, f, e);
+		k = contents_parse(r, f, e);
 	if (k == 0 && !git && f->nhunks == 1 && f->from && f->to && !f->hunks[0].old_n &&
 	    !f->hunks[0].old_at)
 		f->maybe_new = true;
 	return k < 0 ? k : file_check(f, e);
-}
-
-int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e)
-{
-	struct patch_how how = { .strip = strip };
-	struct patch_reader r = { text.p, text.p + text.n, 1 };
-	int k = 0;
-
-	*ret = (struct patch_set){ NULL, 0 };
-	while (r.p < r.end && k == 0) {
-		struct slice line = reader_line(&r);
-
-		if (slice_starts(line, "@@ -"))
-			return patch_corrupt(r.line, "a hunk without the name of its file", e);
-		if (!is_git(&r) && !is_plain(&r, false)) {
-			reader_skip(&r, line.n);
-			continue;
-		}
-		k = patch_set_add(ret, r.line, e);
-		if (k == 0)
-			k = file_parse(&r, &how, &ret->files[ret->n - 1], e);
-	}
-	if (k == 0 && !ret->n)
-		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_EMPTY",
-			       "there is no patch in it");
-	return k;
 }
 
 void patch_file_done(struct patch_file *f)

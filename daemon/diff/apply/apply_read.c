@@ -103,8 +103,8 @@ static int both_parse(struct patch_reader *r, struct patch_file *f, struct err *
 	bool dotted = is_dotted(r);
 	struct patch_file other = { .line = r->line };
 	struct err why = { 0 };
-	int k = file_parse(r, &(struct patch_how){ 0, true }, f, e);
-	int k2 = file_parse(&again, &(struct patch_how){ 1, true }, &other, &why);
+	int k = file_parse(r, 0, f, e);
+	int k2 = file_parse(&again, 1, &other, &why);
 
 	if (k == 0 && k2 == 0) {
 		f->other_from = TAKE_PTR(other.from);
@@ -131,7 +131,7 @@ static int one_read(struct patch_reader *r, int strip, struct patch_set *set, st
 	f = &set->files[set->n - 1];
 	if (strip < 0 && !is_prefixed(r))
 		return both_parse(r, f, e);
-	return file_parse(r, &(struct patch_how){ strip < 0 ? 1 : (unsigned)strip, true }, f, e);
+	return file_parse(r, strip < 0 ? 1 : (unsigned)strip, f, e);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
@@ -161,7 +161,7 @@ int patch_read(struct slice text, int strip, struct patch_set *ret, struct err *
 	if (has_stars(text))
 		return stars_parse(text, ret, e);
 	while (r.p < r.end && k == 0) {
-		if (is_git(&r) || is_plain(&r, true)) {
+		if (is_git(&r) || is_plain(&r)) {
 			k = one_read(&r, strip, ret, e);
 			continue;
 		}

@@ -41,11 +41,11 @@ bool is_names(const struct patch_reader *r, struct patch_reader *next)
 	return true;
 }
 
-bool is_plain(const struct patch_reader *r, bool loose)
+bool is_plain(const struct patch_reader *r)
 {
 	struct patch_reader next;
 
-	return is_names(r, &next) && slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
+	return is_names(r, &next) && slice_starts(reader_line(&next), "@@");
 }
 
 bool is_labels(const struct patch_reader *r)
