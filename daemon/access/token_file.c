@@ -37,12 +37,10 @@ static void token_put_line(struct buf *b, const struct token *t)
 {
 	size_t start = buf_len(b);
 	struct jw w = JW(b);
-	char hex[SHA256_HEX];
 
-	sha256_hex(&t->digest, hex);
 	jw_obj(&w, NULL);
 	jw_str(&w, "id", t->id);
-	jw_str(&w, "digest", hex);
+	jw_str(&w, "digest", SHA256_HEX_OF(&t->digest));
 	jw_str(&w, "scope", grant_scope_word(t->scope));
 	jw_arr(&w, "sessions");
 	for (size_t i = 0; i < t->nsessions; i++)
@@ -60,17 +58,15 @@ int token_file_write(const char *path, const struct sha256 *claim, const struct 
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, lines = { 0 };
 	struct jw w = JW(&b);
-	char hex[SHA256_HEX];
 	unsigned n = 0;
 
 	list_each(t, (struct list *)tokens, struct token, link) {
 		token_put_line(&lines, t);
 		n++;
 	}
-	sha256_hex(claim, hex);
 	jw_obj(&w, NULL);
 	jw_uint(&w, "v", TOKENS_VERSION);
-	jw_str(&w, "claim", hex);
+	jw_str(&w, "claim", SHA256_HEX_OF(claim));
 	jw_uint(&w, "tokens", n);
 	crc_line_end(&b, 0);
 	buf_add_slice(&b, buf_slice(&lines));

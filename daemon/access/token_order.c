@@ -70,9 +70,8 @@ static int take_label(struct token *k, char **label, struct err *e)
 static int order_take_session(struct token *k, struct jval v, const struct token_rules *rules,
 			      struct err *e)
 {
-	char field[32];
+	const char *field = SHORT_TEXT(32, "sessions[%zu]", k->nsessions);
 
-	snprintf(field, sizeof(field), "sessions[%zu]", k->nsessions);
 	if (k->nsessions == TOKEN_SESSIONS_MAX)
 		return err_field(e, "sessions", "TOO_MANY", "sessions has more than %d ids",
 				 TOKEN_SESSIONS_MAX);

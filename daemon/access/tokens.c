@@ -303,8 +303,6 @@ static int token_add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZ
 
 static void token_put_members(struct jw *w, const struct token *k)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	jw_str(w, "scope", grant_scope_word(k->scope));
 	if (k->nsessions)
 		jw_arr(w, "sessions");
@@ -314,8 +312,8 @@ static void token_put_members(struct jw *w, const struct token *k)
 		jw_end_arr(w);
 	if (k->ceiling)
 		jw_members(w, slice_of(k->ceiling), NULL);
-	jw_str(w, "expiresAt", clock_iso(k->expires_ms, when));
-	jw_str(w, "createdAt", clock_iso(k->created_ms, when));
+	jw_str(w, "expiresAt", CLOCK_ISO(k->expires_ms));
+	jw_str(w, "createdAt", CLOCK_ISO(k->created_ms));
 	jw_str(w, "label", k->label);
 }
 

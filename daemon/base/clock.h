@@ -32,6 +32,8 @@ static inline uint64_t time_ns(const struct timespec *t)
 }
 /* Writes "2026-11-21T08:00:00.123Z"; returns out. */
 char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE]);
+/* The same, in memory of the block around it. */
+#define CLOCK_ISO(real_ms) clock_iso(real_ms, (char[CLOCK_ISO_SIZE]){ 0 })
 /* Reads that, with or without a fraction of a second; false: it is no such time, or before 1970. */
 bool clock_iso_read(struct slice text, uint64_t *ret);
 

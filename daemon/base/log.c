@@ -116,7 +116,6 @@ void log_vwrite(enum log_level level, const char *mod, const char *msg, const ch
 		va_list ap)
 {
 	_cleanup_(buf_done) struct buf b = { .max = 1024 * 1024 };
-	char now[CLOCK_ISO_SIZE];
 	const char *key;
 	va_list again;
 
@@ -127,7 +126,7 @@ void log_vwrite(enum log_level level, const char *mod, const char *msg, const ch
 	tell_tap(&(struct log_line){ level, mod, msg, NULL, 0 }, first, again);
 	va_end(again);
 	buf_printf(&b, "{\"t\":\"%s\",\"level\":\"%s\",\"mod\":\"%s\",\"msg\":",
-		   clock_iso(clock_real_ms(), now), names[level], mod);
+		   CLOCK_ISO(clock_real_ms()), names[level], mod);
 	log_string(&b, msg);
 	for (; *first; first += 2)
 		log_put_pair(&b, first[0], first[1]);

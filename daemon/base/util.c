@@ -14,6 +14,16 @@ char *xprintf(const char *fmt, ...)
 	return p;
 }
 
+char *text_print(char *out, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out, size, fmt, ap);
+	va_end(ap);
+	return out;
+}
+
 void *array_grow(void *array, size_t n, size_t size)
 {
 	if ((n & (n - 1)) == 0) {

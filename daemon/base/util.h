@@ -104,6 +104,11 @@ static inline char *xstrdup(const char *s)
 
 /* The formatted text, which the caller frees. */
 char *xprintf(const char *fmt, ...) _printf_(1, 2);
+/* The formatted text, in so many bytes of the block around it: longer text is cut off. */
+#define SHORT_TEXT(size, ...) text_print((char[size]){ 0 }, size, __VA_ARGS__)
+#define NUMBER_TEXT(n) SHORT_TEXT(24, "%lld", (long long)(n))
+/* Returns out. */
+char *text_print(char *out, size_t size, const char *fmt, ...) _printf_(3, 4);
 
 /* Replaces an owned string by a copy of s (which may be NULL). */
 static inline void xstrset(char **slot, const char *s)

@@ -86,9 +86,10 @@ static void to_hex(const unsigned char *bytes, size_t n, char *out)
 	out[2 * n] = '\0';
 }
 
-void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
+const char *sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
 {
 	to_hex(d->bytes, SHA256_BYTES, out);
+	return out;
 }
 
 /* Exactly n bytes, in either case: hex that others write. */

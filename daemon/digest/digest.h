@@ -37,13 +37,17 @@ void hmac_sha256(struct slice key, struct slice data, struct sha256 *ret);
 
 /* Compares all bytes in constant time. */
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
-void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
+/* Returns out. */
+const char *sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
+/* In memory of the block around it. */
+#define SHA256_HEX_OF(d) sha256_hex(d, (char[SHA256_HEX]){ 0 })
 /* Exactly 64 hex digits; -EINVAL otherwise. */
 int sha256_from_hex(struct slice hex, struct sha256 *ret);
 
 /* The same as "sha256:<64 hex digits>", as digests are written in messages and on disk. sha256_text returns out. */
 #define SHA256_TEXT (sizeof("sha256:") - 1 + SHA256_HEX)
 const char *sha256_text(const struct sha256 *d, char out[SHA256_TEXT]);
+#define SHA256_TEXT_OF(d) sha256_text(d, (char[SHA256_TEXT]){ 0 })
 int sha256_parse(struct slice text, struct sha256 *ret);
 
 struct sha512 {

@@ -43,17 +43,13 @@ static void nft_rules_add(struct nft_elements *e, const char *text)
 void nft_elements_add_uid(struct nft_elements *e, uid_t uid)
 {
 	static const char *const sets[] = { "walled", "refused" };
-	char text[ELEMENT_MAX];
 
-	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
-		snprintf(text, sizeof(text), "%s { %u }", sets[i], uid);
-		nft_rules_add(e, text);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		nft_rules_add(e, SHORT_TEXT(ELEMENT_MAX, "%s { %u }", sets[i], uid));
 }
 
 int nft_elements_add_way(struct nft_elements *e, uid_t uid, const struct nft_way *way)
 {
-	char text[ELEMENT_MAX];
 	struct in6_addr address;
 	int version = inet_pton(AF_INET, way->host, &address) == 1  ? 4 :
 		      inet_pton(AF_INET6, way->host, &address) == 1 ? 6 :
@@ -61,17 +57,14 @@ int nft_elements_add_way(struct nft_elements *e, uid_t uid, const struct nft_way
 
 	if (!version)
 		return -EINVAL;
-	snprintf(text, sizeof(text), "way%d { %u . %s . %u }", version, uid, way->host, way->port);
-	nft_rules_add(e, text);
+	nft_rules_add(e, SHORT_TEXT(ELEMENT_MAX, "way%d { %u . %s . %u }", version, uid, way->host,
+				    way->port));
 	return 0;
 }
 
 void nft_elements_add_port(struct nft_elements *e, uint16_t port)
 {
-	char text[ELEMENT_MAX];
-
-	snprintf(text, sizeof(text), "daemon { %u }", port);
-	nft_rules_add(e, text);
+	nft_rules_add(e, SHORT_TEXT(ELEMENT_MAX, "daemon { %u }", port));
 }
 
 bool nft_elements_same(const struct nft_elements *a, const struct nft_elements *b)
@@ -88,12 +81,11 @@ bool nft_elements_same(const struct nft_elements *a, const struct nft_elements *
 
 void nft_table_name(const char *state, char name[NFT_TABLE_SIZE])
 {
-	char path[PATH_MAX], hex[SHA256_HEX];
+	char path[PATH_MAX];
 	struct sha256 digest = { 0 };
 
 	sha256_of(slice_of(realpath(state, path) ? path : state), &digest);
-	sha256_hex(&digest, hex);
-	snprintf(name, NFT_TABLE_SIZE, "acpd_%.8s", hex);
+	snprintf(name, NFT_TABLE_SIZE, "acpd_%.8s", SHA256_HEX_OF(&digest));
 }
 
 void nft_rules_put_end(struct buf *b, const char *table)

@@ -118,13 +118,9 @@ struct curl_slist *call_headers(struct slice json, const char *key)
 		ok = add_pair(&list, h.name, h.value);
 	}
 	fetch_headers_done(&h);
-	for (size_t i = 0; ok && i < ARRAY_SIZE(unwanted); i++) {
-		char line[32];
-
-		snprintf(line, sizeof(line), "%s:", unwanted[i]);
+	for (size_t i = 0; ok && i < ARRAY_SIZE(unwanted); i++)
 		if (!has[i])
-			ok = call_request_add(&list, line);
-	}
+			ok = call_request_add(&list, SHORT_TEXT(32, "%s:", unwanted[i]));
 	if (ok && key)
 		ok = call_request_add(&list, key);
 	if (ok && r == 0)

@@ -364,9 +364,7 @@ unsigned lifecycle_retry_after(const struct lifecycle *l)
 
 static void life_put_time(struct jw *w, const char *key, uint64_t mono)
 {
-	char text[CLOCK_ISO_SIZE];
-
-	jw_str(w, key, clock_iso(clock_real_ms() + mono - clock_mono_ms(), text));
+	jw_str(w, key, CLOCK_ISO(clock_real_ms() + mono - clock_mono_ms()));
 }
 
 static void life_put_work(struct jw *w, const struct life_view *v)
@@ -423,7 +421,6 @@ void lifecycle_put_brief(const struct lifecycle *l, struct jw *w)
 void lifecycle_put(const struct lifecycle *l, struct jw *w)
 {
 	struct life_view v;
-	char text[CLOCK_ISO_SIZE];
 
 	if (!l)
 		return;
@@ -431,7 +428,7 @@ void lifecycle_put(const struct lifecycle *l, struct jw *w)
 	jw_str(w, "state", life_state_word(v.state));
 	jw_bool(w, "busy", v.busy);
 	if (!v.busy)
-		jw_str(w, "idleSince", clock_iso(v.idle_real, text));
+		jw_str(w, "idleSince", CLOCK_ISO(v.idle_real));
 	life_put_work(w, &v);
 	life_put_deadline(w, &v.work.next);
 	life_put_lease(w, v.lease);

@@ -45,13 +45,11 @@ static int64_t offset_now(void)
 static bool compare_clocks(struct restore_watch *w)
 {
 	int64_t now = offset_now(), step = now - w->offset;
-	char ms[24];
 
 	w->offset = now;
 	if (step > -CLOCK_DRIFT_MS && step < CLOCK_DRIFT_MS)
 		return false;
-	snprintf(ms, sizeof(ms), "%lld", (long long)step);
-	log_info("restore", "the clock was set", "ms", ms);
+	log_info("restore", "the clock was set", "ms", NUMBER_TEXT(step));
 	w->gap += step > 0 ? (uint64_t)step : 0;
 	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
 }

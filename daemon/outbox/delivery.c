@@ -19,11 +19,9 @@
 
 static void put_envelope(struct jw *w, struct slice type, uint64_t time_ms)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	jw_obj(w, NULL);
 	jw_slice(w, "type", type);
-	jw_str(w, "timestamp", clock_iso(time_ms, when));
+	jw_str(w, "timestamp", CLOCK_ISO(time_ms));
 	jw_obj(w, "data");
 }
 
@@ -58,7 +56,6 @@ static int delivery_put_gap(const struct receiver *r, uint64_t from, uint64_t to
 			    char **id)
 {
 	struct jw w = JW(body);
-	char text[64];
 
 	put_envelope(&w, SLICE(WEBHOOK_GAP), clock_real_ms());
 	jw_uint(&w, "from", from);
@@ -66,9 +63,8 @@ static int delivery_put_gap(const struct receiver *r, uint64_t from, uint64_t to
 	jw_str(&w, "sandboxId", sandbox_id());
 	end_envelope(&w);
 	/* The id depends on the range only: a receiver recognizes the same report when it is sent again. */
-	snprintf(text, sizeof(text), "gap_%s_%llu_%llu", spool_id(r->spool),
-		 (unsigned long long)from, (unsigned long long)to);
-	*id = xstrdup(text);
+	*id = xstrdup(SHORT_TEXT(64, "gap_%s_%llu_%llu", spool_id(r->spool),
+				 (unsigned long long)from, (unsigned long long)to));
 	return body->failed ? -ENOMEM : 0;
 }
 
@@ -111,17 +107,15 @@ int webhook_headers_put(struct buf *b, const struct webhook *w, const struct web
 {
 	_cleanup_(buf_done) struct buf signatures = { 0 };
 	struct jw out = JW(b);
-	char secs[24];
 	int r = put_signatures(&signatures, w, m);
 
 	if (r < 0)
 		return r;
-	snprintf(secs, sizeof(secs), "%llu", (unsigned long long)m->time_secs);
 	jw_obj(&out, NULL);
 	jw_str(&out, "content-type", "application/json");
 	jw_user_agent(&out);
 	jw_str(&out, "webhook-id", m->id);
-	jw_str(&out, "webhook-timestamp", secs);
+	jw_str(&out, "webhook-timestamp", NUMBER_TEXT(m->time_secs));
 	jw_slice(&out, "webhook-signature", buf_slice(&signatures));
 	jw_end_obj(&out);
 	return b->failed ? -ENOMEM : 0;
@@ -131,16 +125,13 @@ int webhook_headers_put(struct buf *b, const struct webhook *w, const struct web
 
 static void delivery_finish(struct delivery *d, const char *why)
 {
-	char text[64];
-
 	if (d->status >= 200 && d->status < 300) {
 		receiver_delivered(d);
 		return;
 	}
 	/* Without a status no answer arrived, and `why` is the cause. */
-	snprintf(text, sizeof(text), "it answered %d", d->status);
 	d->receiver->gone = d->receiver->gone || d->status == STATUS_GONE;
-	receiver_failed(d, d->status ? text : why);
+	receiver_failed(d, d->status ? SHORT_TEXT(64, "it answered %d", d->status) : why);
 }
 
 static void on_delivery_head(void *ctx, int status, struct slice headers)

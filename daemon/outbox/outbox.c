@@ -39,7 +39,6 @@ static void name_event(enum webhook_type type, const char *session, const char *
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct sha256 d = { { 0 } };
-	char hex[SHA256_HEX];
 
 	if (!key) {
 		memcpy(ret, "evt_", 4);
@@ -48,8 +47,7 @@ static void name_event(enum webhook_type type, const char *session, const char *
 	}
 	buf_printf(&b, "%s %s %s", webhook_types[type], session, key);
 	(void)sha256_of(buf_slice(&b), &d);
-	sha256_hex(&d, hex);
-	snprintf(ret, EVENT_ID_SIZE, "evt_%.32s", hex);
+	snprintf(ret, EVENT_ID_SIZE, "evt_%.32s", SHA256_HEX_OF(&d));
 }
 
 static void outbox_put_data(struct buf *b, const struct outbox *o, const char *session,

@@ -329,11 +329,9 @@ bool receiver_busy(const struct receiver *r)
 
 static void receiver_put_error(const struct receiver *r, struct jw *w)
 {
-	char at[CLOCK_ISO_SIZE];
-
 	if (!r->error[0])
 		return;
-	jw_object(w, "lastError", JW_STR("at", clock_iso(r->error_at, at)),
+	jw_object(w, "lastError", JW_STR("at", CLOCK_ISO(r->error_at)),
 		  JW_STR("message", r->error));
 }
 

@@ -23,10 +23,7 @@ static struct spool_file *last_file(const struct spool *s)
 
 char *spool_path(const struct spool *s, uint64_t serial)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "%020llu.spool", (unsigned long long)serial);
-	return file_join(s->dir, name);
+	return file_join(s->dir, SHORT_TEXT(32, "%020llu.spool", (unsigned long long)serial));
 }
 
 /* --- later ------------------------------------------------------------------------------------------------ */

@@ -44,9 +44,8 @@ struct webhook_place {
 static int webhook_refuse(const struct webhook_place *at, const char *member, const char *reason,
 			  const char *text)
 {
-	char field[96];
+	const char *field = SHORT_TEXT(96, "%s%s", at->prefix, member);
 
-	snprintf(field, sizeof(field), "%s%s", at->prefix, member);
 	return err_field(at->e, field, reason, "%s %s", field, text);
 }
 
@@ -196,13 +195,11 @@ static void webhook_make_key(struct webhook *w)
 {
 	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct sha256 d = { { 0 } };
-	char hex[SHA256_HEX];
 
 	buf_puts(&b, w->id ? "id " : "url ");
 	buf_add_slice(&b, w->id ? slice_of(w->id) : locked_text_slice(w->url));
 	(void)sha256_of(buf_slice(&b), &d);
-	sha256_hex(&d, hex);
-	memcpy(w->key, hex, WEBHOOK_KEY_SIZE - 1);
+	memcpy(w->key, SHA256_HEX_OF(&d), WEBHOOK_KEY_SIZE - 1);
 }
 
 static int webhook_take(const struct webhook_place *at, const struct given *g, struct webhook *w)

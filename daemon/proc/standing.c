@@ -39,7 +39,6 @@ static void run_delay_next(struct standing_run *run)
 static void run_lose(struct standing_run *run)
 {
 	struct standing *s = run->of;
-	char why[STANDING_WHY_SIZE];
 
 	if (run->lost)
 		return;
@@ -53,8 +52,7 @@ static void run_lose(struct standing_run *run)
 	/* one that never was ready has said why on its standard error */
 	if (!run->ready)
 		return;
-	snprintf(why, sizeof(why), "%s has died", s->name);
-	s->ops->ended(s->ctx, run, why);
+	s->ops->ended(s->ctx, run, SHORT_TEXT(STANDING_WHY_SIZE, "%s has died", s->name));
 }
 
 static void standing_run_free(struct standing_run *run)
@@ -69,17 +67,14 @@ static void on_exited(void *ctx, const struct proc_status *st)
 	struct standing_run *run = ctx;
 	struct standing *s = run->of;
 	const char *how = st->exited ? "exit" : "signal";
-	char code[16], why[STANDING_WHY_SIZE];
 
-	snprintf(code, sizeof(code), "%d", st->code);
-	log_warn("proc", "a program of ours has ended", "program", s->name, how, code, "text",
-		 st->stderr_tail);
+	log_warn("proc", "a program of ours has ended", "program", s->name, how,
+		 NUMBER_TEXT(st->code), "text", st->stderr_tail);
 	run_lose(run);
-	if (!run->ready) {
-		snprintf(why, sizeof(why), "%s did not start: %s %d %.150s", s->name, how, st->code,
-			 st->stderr_tail);
-		s->ops->ended(s->ctx, run, why);
-	}
+	if (!run->ready)
+		s->ops->ended(s->ctx, run,
+			      SHORT_TEXT(STANDING_WHY_SIZE, "%s did not start: %s %d %.150s",
+					 s->name, how, st->code, st->stderr_tail));
 	run->proc = proc_free(run->proc);
 	standing_run_free(run);
 }
@@ -281,13 +276,10 @@ static void standing_put_user(const struct standing *s, struct jw *w)
 
 void standing_put_status(const struct standing *s, struct jw *w)
 {
-	char why[STANDING_WHY_SIZE];
-
 	jw_str(w, "program", s->program);
 	if (s->program) {
 		standing_put_user(s, w);
 		return;
 	}
-	snprintf(why, sizeof(why), "%s is not installed", s->name);
-	jw_str(w, "missing", why);
+	jw_str(w, "missing", SHORT_TEXT(STANDING_WHY_SIZE, "%s is not installed", s->name));
 }

@@ -48,11 +48,9 @@ int file_read(const char *path, size_t max, struct buf *ret)
 ssize_t file_of_process(pid_t pid, const char *name, char *ret, size_t size)
 {
 	_cleanup_(closep) int fd = -1;
-	char path[NAME_MAX + 64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(SHORT_TEXT(NAME_MAX + 64, "/proc/%d/%s", (int)pid, name), O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, ret, size - 1);
 	if (n < 0)
 		return -errno;

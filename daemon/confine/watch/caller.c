@@ -61,14 +61,11 @@ int caller_text(pid_t pid, uint64_t at, char *ret, size_t size)
 /* Of a directory of the process, as it sees it. */
 static int dir_path(pid_t pid, int dir, char ret[CALLER_PATH_MAX])
 {
-	char name[PROC_NAME_MAX];
-	ssize_t n;
+	const char *name = dir == AT_FDCWD ?
+				   SHORT_TEXT(PROC_NAME_MAX, "/proc/%d/cwd", (int)pid) :
+				   SHORT_TEXT(PROC_NAME_MAX, "/proc/%d/fd/%d", (int)pid, dir);
+	ssize_t n = readlink(name, ret, CALLER_PATH_MAX - 1);
 
-	if (dir == AT_FDCWD)
-		snprintf(name, sizeof(name), "/proc/%d/cwd", (int)pid);
-	else
-		snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)pid, dir);
-	n = readlink(name, ret, CALLER_PATH_MAX - 1);
 	if (n < 0)
 		return -errno;
 	ret[n] = '\0';
@@ -105,10 +102,9 @@ static int open_seen(pid_t pid, const char *path, bool no_follow)
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (no_follow ? O_NOFOLLOW : 0),
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	_cleanup_(closep) int root = -1;
-	char name[PROC_NAME_MAX];
 	long fd = -1;
+	const char *name = SHORT_TEXT(PROC_NAME_MAX, "/proc/%d/root", (int)pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
 	/* The root of that process, which may be in another mount namespace. */
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)

@@ -113,13 +113,12 @@ static bool peer_is_loopback(const union peer_address *a)
 static void name_address(const union peer_address *a, struct refusal *ret)
 {
 	bool v4 = a->any.sa_family == AF_INET;
-	char host[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];
+	char host[INET6_ADDRSTRLEN];
 	const void *bytes = v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr;
 
 	inet_ntop(a->any.sa_family, bytes, host, sizeof(host));
-	snprintf(text, sizeof(text), v4 ? "%s:%u" : "[%s]:%u", host,
-		 ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port));
-	refusal_set_detail(ret, text);
+	refusal_set_detail(ret, SHORT_TEXT(INET6_ADDRSTRLEN + 16, v4 ? "%s:%u" : "[%s]:%u", host,
+					   ntohs(v4 ? a->v4.sin_port : a->v6.sin6_port)));
 }
 
 static bool see_connect(const struct watched *w, const struct seccomp_notif *n, struct refusal *ret)

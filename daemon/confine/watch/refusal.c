@@ -185,10 +185,7 @@ static void detail_put_word(struct words *w, const char *between, const char *wo
 
 static void detail_put_number(struct words *w, const char *name, uint64_t number)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)number);
-	detail_put_word(w, " ", name ? name : text);
+	detail_put_word(w, " ", name ? name : SHORT_TEXT(24, "0x%llx", (unsigned long long)number));
 }
 
 /* --- kinds of calls ------------------------------------------------------------------------------------------- */

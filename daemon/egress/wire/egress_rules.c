@@ -168,9 +168,8 @@ static const struct jfield rules_fields[] = {
 static int egress_rules_bad_member(const char *field, const char *member, const char *what,
 				   struct err *e)
 {
-	char path[FIELD_SIZE];
+	const char *path = SHORT_TEXT(FIELD_SIZE, "%s.%s", field, member);
 
-	snprintf(path, sizeof(path), "%s.%s", field, member);
 	return err_field(e, path, "FIELD_INVALID", "%s %s", path, what);
 }
 
@@ -195,12 +194,11 @@ int egress_rules_parse(struct slice json, const char *field, struct egress_rules
 {
 	struct egress_rules *r;
 	struct rules_args a = { 0 };
-	char prefix[FIELD_SIZE];
 	int code;
 
 	*ret = NULL;
-	snprintf(prefix, sizeof(prefix), "%s.", field);
-	code = jdec_strict(json, rules_fields, prefix, "a network has no such member", &a, e);
+	code = jdec_strict(json, rules_fields, SHORT_TEXT(FIELD_SIZE, "%s.", field),
+			   "a network has no such member", &a, e);
 	if (code < 0)
 		return code;
 	r = new0(struct egress_rules);

@@ -163,9 +163,8 @@ static bool is_retryable(int status)
 
 static void otlp_sender_finish(struct otlp_sender *s, const char *why)
 {
-	char text[64];
+	const char *text = SHORT_TEXT(64, "it answered %d", s->status);
 
-	snprintf(text, sizeof(text), "it answered %d", s->status);
 	if (s->status >= 200 && s->status < 300)
 		otlp_batch_taken(s);
 	else

@@ -199,13 +199,8 @@ void otlp_number(struct otlp_writer *w, unsigned field, const char *name, uint64
 /* As a string: JSON has no number of 64 bits that every reader can hold. */
 static void put_wide(struct otlp_writer *w, const char *name, uint64_t v, bool is_signed)
 {
-	char text[24];
-
-	if (is_signed)
-		snprintf(text, sizeof(text), "%lld", (long long)v);
-	else
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	jw_str(&w->jw, name, text);
+	jw_str(&w->jw, name,
+	       is_signed ? NUMBER_TEXT(v) : SHORT_TEXT(24, "%llu", (unsigned long long)v));
 }
 
 void otlp_wide(struct otlp_writer *w, unsigned field, const char *name, uint64_t v, bool fixed)
@@ -223,17 +218,11 @@ void otlp_wide(struct otlp_writer *w, unsigned field, const char *name, uint64_t
 
 static void put_double(struct otlp_writer *w, const char *name, double v)
 {
-	char text[32];
-
 	/* 17 digits restore any double. JSON of protobuf has strings for what is not finite. */
 	if (isfinite(v))
-		snprintf(text, sizeof(text), "%.17g", v);
+		jw_raw(&w->jw, name, slice_of(SHORT_TEXT(32, "%.17g", v)));
 	else
-		snprintf(text, sizeof(text), "\"%s\"",
-			 isnan(v) ? "NaN" :
-			 v > 0	  ? "Infinity" :
-				    "-Infinity");
-	jw_raw(&w->jw, name, slice_of(text));
+		jw_str(&w->jw, name, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
 }
 
 void otlp_double(struct otlp_writer *w, unsigned field, const char *name, double v)

@@ -268,12 +268,9 @@ static void telemetry_put_fields(struct otlp_writer *w, const struct log_line *l
 {
 	otlp_list(w, "attributes");
 	otlp_attr_text(w, LOG_ATTRIBUTES, "acpd.module", line->mod);
-	for (size_t i = 0; i < line->n; i++) {
-		char key[64];
-
-		snprintf(key, sizeof(key), "acpd.%s", line->pairs[2 * i]);
-		otlp_attr_text(w, LOG_ATTRIBUTES, key, line->pairs[2 * i + 1]);
-	}
+	for (size_t i = 0; i < line->n; i++)
+		otlp_attr_text(w, LOG_ATTRIBUTES, SHORT_TEXT(64, "acpd.%s", line->pairs[2 * i]),
+			       line->pairs[2 * i + 1]);
 	/* The name of OpenTelemetry's conventions, in addition to acpd.session. */
 	otlp_attr_text(w, LOG_ATTRIBUTES, "gen_ai.conversation.id", log_field(line, "session"));
 	otlp_list_end(w);

@@ -76,10 +76,8 @@ static int tree_find(struct cgroups *c, const struct cgroup_view *v, enum cgroup
 
 static int switch_controller(const char *dir, const char *sign, enum cgroup_use use)
 {
-	char word[16];
-
-	snprintf(word, sizeof(word), "%s%s", sign, controllers[use]);
-	return cgroup_dir_write(dir, "cgroup.subtree_control", word);
+	return cgroup_dir_write(dir, "cgroup.subtree_control",
+				SHORT_TEXT(16, "%s%s", sign, controllers[use]));
 }
 
 /* The uses whose controllers the file names, as bits. */
@@ -281,7 +279,6 @@ void cgroups_weigh(struct cgroups *c, int weight)
 	enum cgroup_kind kind = cgroups_kind(c, CGROUP_CPU);
 	const char *path = cgroups_path(c, CGROUP_CPU);
 	uint64_t most = kind == CGROUP_V2 ? CPU_WEIGHT_MAX : CPU_SHARES_MAX;
-	char text[24];
 	uint64_t all;
 
 	c->weight += weight;
@@ -290,8 +287,8 @@ void cgroups_weigh(struct cgroups *c, int weight)
 	all = (uint64_t)MAX(c->weight, 0);
 	if (c->trees[c->of[CGROUP_CPU]].moved || !all)
 		all += CPU_WEIGHT_EVEN;
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)MIN(cpu_number(all, kind), most));
-	(void)cgroup_dir_write(path, kind == CGROUP_V2 ? "cpu.weight" : "cpu.shares", text);
+	(void)cgroup_dir_write(path, kind == CGROUP_V2 ? "cpu.weight" : "cpu.shares",
+			       NUMBER_TEXT(MIN(cpu_number(all, kind), most)));
 }
 
 int cgroups_tree_of(const struct cgroups *c, enum cgroup_use use)

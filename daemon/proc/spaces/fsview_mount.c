@@ -177,10 +177,8 @@ static int devices_open(struct devices *d)
 	static const char *const shm[] = { "mode", "1777", "size", SPACES_SHM_BYTES, NULL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
-		char path[32];
-
-		snprintf(path, sizeof(path), "/dev/%s", devices[i]);
-		d->node[i] = copy_mounts(path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY);
+		d->node[i] = copy_mounts(SHORT_TEXT(32, "/dev/%s", devices[i]),
+					 MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY);
 		if (d->node[i] < 0 && d->node[i] != -ENOENT)
 			return d->node[i];
 	}

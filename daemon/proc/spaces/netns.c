@@ -76,10 +76,7 @@ static int write_own(const char *path, const char *text)
 /* One line is all that somebody without privileges may write: himself. */
 static int map_self(const char *path, unsigned id)
 {
-	char line[32];
-
-	snprintf(line, sizeof(line), "%u %u 1", id, id);
-	return write_own(path, line);
+	return write_own(path, SHORT_TEXT(32, "%u %u 1", id, id));
 }
 
 static int make_users(const struct errand *x _unused_)

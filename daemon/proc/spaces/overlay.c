@@ -13,10 +13,7 @@ static int overlay_set(int fs, const char *key, const char *value)
 /* The path of a descriptor has no ':', which overlayfs takes for a separator of lower directories. */
 static int set_dir(int fs, const char *key, int dir)
 {
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
-	return dir < 0 ? dir : overlay_set(fs, key, path);
+	return dir < 0 ? dir : overlay_set(fs, key, SHORT_TEXT(40, "/proc/self/fd/%d", dir));
 }
 
 static int overlay_open_dir(const char *path)

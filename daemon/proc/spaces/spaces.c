@@ -258,11 +258,9 @@ _noreturn_ static void be_mounts(struct fsview *view, int to, int until)
 
 static int open_mounts(pid_t pid)
 {
-	char path[40];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(SHORT_TEXT(40, "/proc/%d/ns/mnt", (int)pid), O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

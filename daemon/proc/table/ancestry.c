@@ -41,11 +41,9 @@ int ancestry_peer(int socket, struct peer_process *ret)
 /* A file of /proc/PID as a string. */
 static int read_proc(pid_t pid, const char *name, struct buf *ret)
 {
-	char path[64];
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	r = file_read(path, ANCESTRY_FILE_MAX, ret);
+	r = file_read(SHORT_TEXT(64, "/proc/%d/%s", (int)pid, name), ANCESTRY_FILE_MAX, ret);
 	return r < 0 ? r : buf_putc(ret, '\0');
 }
 

@@ -91,17 +91,12 @@ static void walk_add_list(struct measure_walk *w, pid_t pid, const char *name)
 /* Children hang on the thread that forked them. */
 static void add_children(struct measure_walk *w, pid_t pid)
 {
-	char path[320];
 	struct dirent *de;
-	_cleanup_(closedirp) DIR *d = NULL;
+	_cleanup_(closedirp) DIR *d = opendir(SHORT_TEXT(32, "/proc/%d/task", (int)pid));
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	while (d && w->files < MEASURE_FILES_MAX && (de = readdir(d))) {
-		if (de->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "task/%s/children", de->d_name);
-		walk_add_list(w, pid, path);
+		if (de->d_name[0] != '.')
+			walk_add_list(w, pid, SHORT_TEXT(320, "task/%s/children", de->d_name));
 	}
 }
 

@@ -174,13 +174,12 @@ static void environ_feed(struct variable *v, struct slice piece, const char *nam
 static void each_value(pid_t pid, const char *name, void (*fn)(void *ctx, const char *value),
 		       void *ctx)
 {
-	char path[40], piece[TREE_READ_BYTES];
+	char piece[TREE_READ_BYTES];
 	_cleanup_(closep) int fd = -1;
 	struct variable v = { .n = 0 };
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(SHORT_TEXT(40, "/proc/%d/environ", (int)pid), O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0)
 		environ_feed(&v, (struct slice){ piece, (size_t)n }, name, fn, ctx);
 }
@@ -285,11 +284,9 @@ static int judge_child(const struct tree_process *e, struct orphan o, uint64_t s
 /* Where its standard input leads to; empty: unknown. */
 static void input_of(pid_t pid, char *ret, size_t size)
 {
-	char path[40];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
-	n = readlink(path, ret, size - 1);
+	n = readlink(SHORT_TEXT(40, "/proc/%d/fd/0", (int)pid), ret, size - 1);
 	ret[n > 0 ? n : 0] = '\0';
 }
 

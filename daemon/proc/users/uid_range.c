@@ -166,10 +166,10 @@ static int uid_range_in_use(const struct uid_lock *l, const struct uid_range *ra
 
 static void log_range_unlocked(const struct uid_range *range, const char *why)
 {
-	char uids[2 * UID_RANGE_NAME];
-
-	snprintf(uids, sizeof(uids), "%u-%u", (unsigned)range->first, (unsigned)range->last);
-	log_warn("serve", "uid range not locked", "path", UID_LOCK_FILE, "uids", uids, "why", why);
+	log_warn("serve", "uid range not locked", "path", UID_LOCK_FILE, "uids",
+		 SHORT_TEXT(2 * UID_RANGE_NAME, "%u-%u", (unsigned)range->first,
+			    (unsigned)range->last),
+		 "why", why);
 }
 
 /* A record lock is the process's alone; an open-file lock would live on in children until they run their program, and a

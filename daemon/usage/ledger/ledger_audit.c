@@ -64,12 +64,10 @@ static void tell_bad(struct ledger *l)
 	_cleanup_(freep) char *path = l->audit.first ? ledger_set_path(&l->set, l->audit.first) :
 						       NULL;
 	const char *name = path ? strrchr(path, '/') + 1 : "";
-	char text[240];
 
-	snprintf(text, sizeof(text), "%s%sline %llu: %s; see acpd usage verify", name,
-		 *name ? ", " : "", (unsigned long long)l->audit.report.first_bad,
-		 l->audit.report.reason);
-	ledger_tell(l, text);
+	ledger_tell(l, SHORT_TEXT(240, "%s%sline %llu: %s; see acpd usage verify", name,
+				  *name ? ", " : "", (unsigned long long)l->audit.report.first_bad,
+				  l->audit.report.reason));
 }
 
 /* At the end of one file. False: it was the last. */

@@ -97,17 +97,16 @@ static int cut_tail(struct ledger *l, const struct damaged_file *f)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
 	struct stat sb;
-	char bytes[32];
 	int r;
 
 	if (fstat(f->fd, &sb) < 0)
 		return -errno;
 	if (sb.st_size == f->size)
 		return 0;
-	snprintf(bytes, sizeof(bytes), "%lld", (long long)(sb.st_size - f->size));
 	r = copy_tail(f, -1, &tail);
 	if (r == 0 && ledger_tail_is_torn(buf_slice(&tail)))
-		log_warn("ledger", "cutting off a torn end", "file", f->path, "bytes", bytes);
+		log_warn("ledger", "cutting off a torn end", "file", f->path, "bytes",
+			 NUMBER_TEXT(sb.st_size - f->size));
 	else if (r == 0)
 		r = set_tail_aside(l, f, &tail);
 	/* Last: a tail that is not a torn record is deleted only after its copy is complete. */
@@ -191,15 +190,14 @@ int ledger_restore(struct ledger *l, struct err *e)
 {
 	_cleanup_(freep) char *ahead = ledger_set_beside(&l->set, ".ahead");
 	struct usage_ahead_replay found;
-	char files[32];
 	int r = usage_ahead_restore(ahead, open_by_name, l, &found);
 
 	if (r < 0)
 		return err_set(e, r, 0, "LEDGER", "what %s holds cannot be put back: %s", ahead,
 			       strerror(-r));
-	snprintf(files, sizeof(files), "%zu", found.restored);
 	if (found.restored)
-		log_warn("ledger", "put back what a stop of the machine had taken", "files", files);
+		log_warn("ledger", "put back what a stop of the machine had taken", "files",
+			 NUMBER_TEXT(found.restored));
 	if (found.unknown)
 		ledger_problem(l, "%zu pieces in %s fit no file any more", found.unknown, ahead);
 	return 0;

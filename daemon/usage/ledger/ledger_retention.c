@@ -201,14 +201,10 @@ static void not_removed(struct ledger *l)
 
 static void log_removed(const struct ledger *l, uint64_t first, uint64_t last, off_t size)
 {
-	char records[64], bytes[32];
-
-	snprintf(records, sizeof(records), "%llu-%llu", (unsigned long long)first,
-		 (unsigned long long)last);
-	snprintf(bytes, sizeof(bytes), "%lld", (long long)size);
 	log_info("ledger", "records that were read are removed", "file",
-		 strrchr(l->retention.path, '/') + 1, "records", records, "bytes", bytes, "why",
-		 l->retention.why);
+		 strrchr(l->retention.path, '/') + 1, "records",
+		 SHORT_TEXT(64, "%llu-%llu", (unsigned long long)first, (unsigned long long)last),
+		 "bytes", NUMBER_TEXT(size), "why", l->retention.why);
 }
 
 static void on_unlinked(void *ctx)
@@ -431,10 +427,9 @@ static void ledger_take_file(struct ledger *l, int fd)
 {
 	struct ledger_closed c = { l->first, l->size, clock_real_ms() };
 	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->last + 1);
-	char records[32];
 
-	snprintf(records, sizeof(records), "%llu", (unsigned long long)(l->last + 1 - l->first));
-	log_info("ledger", "a file is full, the next is begun", "records", records);
+	log_info("ledger", "a file is full, the next is begun", "records",
+		 NUMBER_TEXT(l->last + 1 - l->first));
 	syncer_switch(l->syncer, fd, ledger_open_dir(l), ledger_below(l, closed));
 	ledger_set_add(&l->set, &c);
 	l->fd = fd;

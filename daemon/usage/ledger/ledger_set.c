@@ -48,12 +48,10 @@ char *ledger_set_beside(const struct ledger_set *s, const char *suffix)
 
 char *ledger_set_path(const struct ledger_set *s, uint64_t first)
 {
-	char suffix[64];
-
 	if (!first)
 		return ledger_set_beside(s, SUFFIX);
-	snprintf(suffix, sizeof(suffix), "-%0*llu" SUFFIX, DIGITS, (unsigned long long)first);
-	return ledger_set_beside(s, suffix);
+	return ledger_set_beside(s, SHORT_TEXT(64, "-%0*llu" SUFFIX, DIGITS,
+					       (unsigned long long)first));
 }
 
 /* The number in a closed file's name; 0: it is none. */
@@ -164,18 +162,16 @@ int ledger_state_load(int fd, struct ledger_state *ret)
 int ledger_state_store(int fd, const struct ledger_state *s)
 {
 	JW_BUF(w, b);
-	char removed[96];
 	ssize_t n;
 
 	jw_obj(&w, NULL);
 	jw_uint(&w, "v", 1);
 	jw_uint(&w, "read", s->read);
 	jw_uint(&w, "handed", s->handed);
-	if (s->removed.n) {
-		snprintf(removed, sizeof(removed), "%llu:%s", (unsigned long long)s->removed.n,
-			 s->removed.digest);
-		jw_str(&w, "removed", removed);
-	}
+	if (s->removed.n)
+		jw_str(&w, "removed",
+		       SHORT_TEXT(96, "%llu:%s", (unsigned long long)s->removed.n,
+				  s->removed.digest));
 	jw_end_obj(&w);
 	while (buf_len(&b) < LEDGER_STATE_SIZE - 1 && !b.failed)
 		buf_putc(&b, ' ');
