@@ -117,11 +117,10 @@ void daemon_status_follow(struct acp_server *srv)
 void conn_tell_resumed(struct acp_conn *c)
 {
 	JW_BUF(w, b);
-	char at[CLOCK_ISO_SIZE];
 
 	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
 		return;
-	jw_object(&w, NULL, JW_STR("at", clock_iso(c->srv->resumed_at, at)),
+	jw_object(&w, NULL, JW_STR("at", CLOCK_ISO(c->srv->resumed_at)),
 		  JW_UINT("gapMs", c->srv->resumed_gap),
 		  JW_STR("incarnation", store_incarnation(c->srv->store)),
 		  JW_STR("sandboxId", sandbox_id()));

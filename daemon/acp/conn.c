@@ -165,14 +165,13 @@ void conn_error(struct acp_conn *c, struct view *view, struct slice id, const st
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag)
 {
 	uint32_t id = rpc_calls_find(&c->requests, ctx, tag);
-	char params[48];
 
 	if (!id)
 		return;
 	/* Dropped first: an answer that crosses the cancellation finds no call. */
 	rpc_calls_drop(&c->requests, id);
-	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
-	conn_notify(c, view, "$/cancel_request", slice_of(params));
+	conn_notify(c, view, "$/cancel_request",
+		    slice_of(SHORT_TEXT(48, "{\"requestId\":%u}", id)));
 }
 
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g)

@@ -199,7 +199,6 @@ static int check_tests(struct slice check, const char *field, size_t n, struct e
 {
 	static const char *const names[] = { "command", "format", "report" };
 	JW_BUF(w, b);
-	char path[sizeof(e->field)];
 	struct err why;
 
 	if (!jstr_is(jobj_get(check, "kind"), "tests") || jobj_get(check, "command").type <= J_NULL)
@@ -215,8 +214,8 @@ static int check_tests(struct slice check, const char *field, size_t n, struct e
 		return 0;
 	/* The error must name the member as the client sent it, not as runTests reads it. */
 	err_unprefix(&why, "tests.check.");
-	snprintf(path, sizeof(path), "%.48s[%zu].%.24s", field, n, why.field);
-	return err_field(e, path, why.reason, "%.60s[%zu].%.150s", field, n, why.msg);
+	return err_field(e, SHORT_TEXT(sizeof(e->field), "%.48s[%zu].%.24s", field, n, why.field),
+			 why.reason, "%.60s[%zu].%.150s", field, n, why.msg);
 }
 
 int checks_check(struct slice raw, const char *field, struct err *e)

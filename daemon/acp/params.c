@@ -204,9 +204,8 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 	jiter_init(&it, list);
 	for (; r == 0 && jiter_next(&it, NULL, &v); n++) {
 		struct mcp_server s = { 0 };
-		char prefix[32];
+		const char *prefix = SHORT_TEXT(32, "mcpServers[%zu].", n);
 
-		snprintf(prefix, sizeof(prefix), "mcpServers[%zu].", n);
 		if (n >= MCP_SERVERS_MAX)
 			return jdec_refuse(e, "mcpServers", "", "TOO_MANY", "has too many entries");
 		if (v.type != J_OBJECT)

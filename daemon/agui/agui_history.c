@@ -66,9 +66,8 @@ static void message_digest(const struct agui_message *m, char out[AGUI_DIGEST_HE
 
 static int changed(struct err *e, size_t at, const char *what)
 {
-	char field[48];
+	const char *field = SHORT_TEXT(48, "messages[%zu]", at);
 
-	snprintf(field, sizeof(field), "messages[%zu]", at);
 	return err_field(e, field, "HISTORY_CHANGED", "%s %s", field, what);
 }
 

@@ -95,10 +95,9 @@ static void message_from_args(struct agui_message_args *a, struct slice raw,
 static int parse_message(struct agui_input *in, struct jval v, struct err *e)
 {
 	struct agui_message_args a = { 0 };
-	char prefix[48];
 	int r;
+	char *prefix = SHORT_TEXT(48, "messages[%zu].", in->nmessages);
 
-	snprintf(prefix, sizeof(prefix), "messages[%zu].", in->nmessages);
 	if (v.type != J_OBJECT) {
 		/* Without the dot: the element itself is wrong. */
 		prefix[strlen(prefix) - 1] = '\0';

@@ -34,10 +34,8 @@ static struct agui_plan *plan_find(struct agui_talk *t, const char *id)
 /* A plan has one message, whatever becomes of it: its id is made of the plan's. */
 static void plan_show(struct agui_talk *t, const char *id, struct slice content)
 {
-	char message[RPC_ID_MAX + AGUI_ID_SIZE];
-
-	snprintf(message, sizeof(message), "acpd-plan-%s", id);
-	agui_activity(t, message, "PLAN", content);
+	agui_activity(t, SHORT_TEXT(RPC_ID_MAX + AGUI_ID_SIZE, "acpd-plan-%s", id), "PLAN",
+		      content);
 }
 
 /* A history has the newest of each. */
@@ -286,9 +284,8 @@ const char *agui_part_name(enum agui_part p)
 static void send_state_delta(struct agui_talk *t, enum agui_part p)
 {
 	struct jw w = agui_event_begin(t->out, "STATE_DELTA");
-	char path[48];
+	const char *path = SHORT_TEXT(48, "/acpd/%s", parts[p].name);
 
-	snprintf(path, sizeof(path), "/acpd/%s", parts[p].name);
 	jw_arr(&w, "delta");
 	jw_object(&w, NULL, JW_STR("op", "add"), JW_STR("path", path),
 		  JW_RAW("value", slice_of(t->state[p])));

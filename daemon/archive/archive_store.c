@@ -87,10 +87,7 @@ char *stored_file(const struct archive_store *s, const struct stored *e, const c
 /* The suffix of the derived file. */
 static const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE])
 {
-	char hex[SHA256_HEX];
-
-	sha256_hex(&e->derived_digest, hex);
-	snprintf(suffix, DERIVED_SUFFIX_SIZE, ".%s.tar", hex);
+	snprintf(suffix, DERIVED_SUFFIX_SIZE, ".%s.tar", SHA256_HEX_OF(&e->derived_digest));
 	return suffix;
 }
 
@@ -389,19 +386,17 @@ void archive_damaged(struct archive_store *s, const struct sha256 *d, const stru
 {
 	struct stored *e = stored_find(s, d);
 	bool whole = sha256_equal(d, file);
-	char hex[SHA256_HEX];
 
 	if (!e || (whole ? !e->whole : !e->derived || !sha256_equal(file, &e->derived_digest)))
 		return; /* it was reported before */
 	s->damaged++;
-	sha256_hex(d, hex);
 	if (whole)
 		drop_damaged(s, e);
 	else
 		let_derived_go(s, e);
 	if (s->problem)
 		s->problem(
-			s->problem_ctx, hex,
+			s->problem_ctx, SHA256_HEX_OF(d),
 			whole ? "the archive has another SHA-256 than its name says; it was "
 				"removed, and can be uploaded again" :
 				"the decompressed copy of the archive has changed; it was removed");

@@ -89,9 +89,8 @@ static int decode_field(const struct jfield *f, struct jval v, void *slot)
 
 static int field_error(const struct jfield *f, const char *prefix, int r, struct err *e)
 {
-	char path[96];
+	const char *path = SHORT_TEXT(96, "%s%s", prefix ? prefix : "", f->name);
 
-	snprintf(path, sizeof(path), "%s%s", prefix ? prefix : "", f->name);
 	if (r == -ENAMETOOLONG)
 		return err_field(e, path, "FIELD_TOO_LONG", "%s is longer than %lld bytes", path,
 				 (long long)f->max);
@@ -195,9 +194,8 @@ int jdec_strict(struct slice object, const struct jfield *fields, const char *pr
 int jdec_refuse(struct err *e, const char *prefix, const char *member, const char *reason,
 		const char *text)
 {
-	char path[96];
+	const char *path = SHORT_TEXT(96, "%s%s", prefix, member);
 
-	snprintf(path, sizeof(path), "%s%s", prefix, member);
 	return err_field(e, path, reason, "%s %s", path, text);
 }
 

@@ -90,9 +90,8 @@ static const struct lws_protocols protocols[] = {
 
 static void on_net_server_lws_log(int level, const char *line)
 {
-	char text[512];
+	char *text = SHORT_TEXT(512, "%s", line);
 
-	snprintf(text, sizeof(text), "%s", line);
 	text[strcspn(text, "\n")] = '\0';
 	log_write(level & LLL_ERR ? LOG_ERROR : LOG_DEBUG, "lws", text, NULL);
 }

@@ -20,10 +20,9 @@ static int listen_resolve(const char *host, int port, struct addrinfo **ret)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST };
-	char service[8];
 	int r;
+	const char *service = NUMBER_TEXT(port);
 
-	snprintf(service, sizeof(service), "%d", port);
 	r = getaddrinfo(host, service, &hints, ret);
 	if (r != EAI_NONAME)
 		return r;

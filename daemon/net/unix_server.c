@@ -201,13 +201,11 @@ static void on_unix_close(void *ctx, int code _unused_, const char *reason)
 
 static void log_refused(struct unix_server *u, const struct unix_listener *l, const char *reason)
 {
-	char left_out[12];
-
 	tokens_note(u->info->tokens, DOOR_LOCAL, NULL, false);
 	if (!bucket_take(&u->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
 		return;
-	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&u->refusals));
-	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut", left_out);
+	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut",
+		 NUMBER_TEXT(bucket_left_out(&u->refusals)));
 }
 
 /* Sends one line with the reason, and ignores all its input. */

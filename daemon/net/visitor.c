@@ -274,17 +274,15 @@ void visitors_reset(struct net_server *n, bool local)
 void visitor_accepted(struct net_server *n, struct lws *wsi, enum door d)
 {
 	const struct grant *g = visitor_grant(wsi);
-	char left_out[12];
 
 	tokens_note(n->http->tokens, d, g, true);
 	if (d == DOOR_HTTP && (!grant_minted(g) || !bucket_take(&n->acceptances, clock_mono_ms(),
 								LOG_BURST, LOG_EACH_MS)))
 		return;
-	snprintf(left_out, sizeof(left_out), "%u",
-		 d == DOOR_HTTP ? bucket_left_out(&n->acceptances) : 0);
 	log_info("net", d == DOOR_HTTP ? "request accepted" : "connection accepted", "connection",
 		 visitor_of(wsi)->id, "over", door_word(d), "scope",
-		 grant_scope_word(grant_scope(g)), "token", grant_id(g), "leftOut", left_out);
+		 grant_scope_word(grant_scope(g)), "token", grant_id(g), "leftOut",
+		 NUMBER_TEXT(d == DOOR_HTTP ? bucket_left_out(&n->acceptances) : 0));
 }
 
 static enum door door_of(struct lws *wsi)
@@ -296,7 +294,7 @@ void visitor_refused(struct net_server *n, struct lws *wsi, int status, const ch
 {
 	const struct visitor *v = visitor_of(wsi);
 	const struct grant *g = v ? v->hold.grant : NULL;
-	char code[12], left_out[12], from[48] = "";
+	char from[48] = "";
 
 	/* Before the limit of the log: the counter has each refusal, the log has a sample. */
 	tokens_note(n->http->tokens, door_of(wsi), g, false);
@@ -304,9 +302,8 @@ void visitor_refused(struct net_server *n, struct lws *wsi, int status, const ch
 	if (!bucket_take(&n->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
 		return;
 	lws_get_peer_simple(wsi, from, sizeof(from));
-	snprintf(code, sizeof(code), "%d", status);
-	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&n->refusals));
-	log_info("net", "refused", "reason", reason, "status", code, "from", from, "connection",
-		 v ? v->id : "", "scope", g ? grant_scope_word(grant_scope(g)) : "", "token",
-		 g ? grant_id(g) : "", "leftOut", left_out);
+	log_info("net", "refused", "reason", reason, "status", NUMBER_TEXT(status), "from", from,
+		 "connection", v ? v->id : "", "scope", g ? grant_scope_word(grant_scope(g)) : "",
+		 "token", g ? grant_id(g) : "", "leftOut",
+		 NUMBER_TEXT(bucket_left_out(&n->refusals)));
 }

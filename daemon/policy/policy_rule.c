@@ -46,9 +46,8 @@ int policy_verdict_parse(struct jval v, enum policy_verdict *ret)
 
 static int rule_refuse(const char *path, const char *name, const char *what, struct err *e)
 {
-	char field[sizeof(e->field)];
+	const char *field = SHORT_TEXT(sizeof(e->field), "%s.%s", path, name);
 
-	snprintf(field, sizeof(field), "%s.%s", path, name);
 	return err_field(e, field, "FIELD_INVALID", "%s %s", field, what);
 }
 
@@ -75,15 +74,14 @@ int policy_rule_parse(struct jval object, const char *path, struct policy_rule *
 		      struct slice *tools, struct err *e)
 {
 	struct rule_members w = { .timeout_ms = -1, .max_calls = -1, .max_result_bytes = -1 };
-	char prefix[sizeof(e->field)];
 	int r;
 
 	/* Before the first check: after an error the rule is one that says nothing. */
 	*ret = POLICY_RULE_NONE;
 	if (object.type != J_OBJECT)
 		return err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
-	snprintf(prefix, sizeof(prefix), "%s.", path);
-	r = jdec_strict(object.raw, fields, prefix, "a rule has no such member", &w, e);
+	r = jdec_strict(object.raw, fields, SHORT_TEXT(sizeof(e->field), "%s.", path),
+			"a rule has no such member", &w, e);
 	if (r < 0)
 		return r;
 	ret->timeout_ms = w.timeout_ms;

@@ -359,9 +359,8 @@ static void field_take(struct field_check *c, size_t row, const struct front_nod
 static void field_unknown(struct skill_report *r, const struct front_node *key)
 {
 	struct skill *s = &r->skill;
-	char path[96];
+	char *path = SHORT_TEXT(96, "%.90s", key->text);
 
-	snprintf(path, sizeof(path), "%.90s", key->text);
 	err_flatten(path);
 	skill_note(r, SKILL_ERROR, "KEY_UNKNOWN", AT_FIELD(path, key->line),
 		   "the format has no such key; clients may use it or not");

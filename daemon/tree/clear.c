@@ -38,12 +38,10 @@ static void clear_failed(struct clearing *c, int error)
 static int clear_make_passable(int dir, const char *name)
 {
 	_cleanup_(closep) int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char self[32];
 
 	if (fd < 0)
 		return -errno;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return fchmodat(AT_FDCWD, self, 0700, 0) < 0 ? -errno : 0;
+	return fchmodat(AT_FDCWD, SHORT_TEXT(32, "/proc/self/fd/%d", fd), 0700, 0) < 0 ? -errno : 0;
 }
 
 static int clear_open_level(int dir, const char *name)

@@ -109,7 +109,6 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 {
 	enum archive_format format = format_of(archive);
 	_cleanup_(freep) char *dir = NULL;
-	char digest[SHA256_TEXT];
 	struct jw w = JW(job);
 
 	d->made = archive_derived_temp(d->ws->archives);
@@ -122,7 +121,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	unlink(d->made); /* left by a daemon that was killed */
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);
-	jw_str(&w, "digest", sha256_text(&d->digest, digest));
+	jw_str(&w, "digest", SHA256_TEXT_OF(&d->digest));
 	jw_str(&w, "output", d->made);
 	jw_uint(&w, "bytes", most);
 	workspaces_put_owner(&d->ws->user, &w);

@@ -143,10 +143,9 @@ static int put_skill(struct materialize *m, struct jw *w, const struct request *
 {
 	const struct request_skill *s = &request->skills[i];
 	_cleanup_(freep) char *path = NULL;
-	char field[48];
 	int r = 0;
+	const char *field = SHORT_TEXT(48, "skills[%zu].archive", i);
 
-	snprintf(field, sizeof(field), "skills[%zu].archive", i);
 	jw_obj(w, NULL);
 	if (s->source == SKILL_ARCHIVE) {
 		r = pins_add(&m->pins, w, &s->digest, field, e);

@@ -26,9 +26,8 @@
 static int request_object(struct jval v, const struct jfield *fields, const char *path, void *args,
 			  struct err *e)
 {
-	char field[FIELD_SIZE];
+	const char *field = SHORT_TEXT(FIELD_SIZE, "%.*s", (int)strlen(path) - 1, path);
 
-	snprintf(field, sizeof(field), "%.*s", (int)strlen(path) - 1, path);
 	if (v.type != J_OBJECT)
 		return err_field(e, field, "FIELD_INVALID", "%s must be an object", field);
 	return jdec_strict(v.raw, fields, path, NO_PARAMETER, args, e);
@@ -194,10 +193,9 @@ static int request_skill(struct jval v, size_t i, const char *prefix, struct req
 			 struct err *e)
 {
 	struct skill_args a = { 0 };
-	char path[FIELD_SIZE];
 	int ret;
+	const char *path = SHORT_TEXT(FIELD_SIZE, "%sskills[%zu].", prefix, i);
 
-	snprintf(path, sizeof(path), "%sskills[%zu].", prefix, i);
 	ret = request_object(v, skill_fields, path, &a, e);
 	if (ret < 0)
 		return ret;
@@ -234,7 +232,6 @@ static const struct jfield text_fields[] = {
 static int request_instructions(struct jval v, const char *prefix, struct request *r, struct err *e)
 {
 	struct text_args a = { 0 };
-	char path[FIELD_SIZE];
 	int ret;
 
 	if (v.type == J_NONE || v.type == J_NULL)
@@ -248,8 +245,8 @@ static int request_instructions(struct jval v, const char *prefix, struct reques
 	if (v.type != J_OBJECT)
 		return jdec_refuse(e, prefix, "instructions", "FIELD_INVALID",
 				   "must be text, or {text, overwrite}");
-	snprintf(path, sizeof(path), "%sinstructions.", prefix);
-	ret = jdec_strict(v.raw, text_fields, path, NO_PARAMETER, &a, e);
+	ret = jdec_strict(v.raw, text_fields, SHORT_TEXT(FIELD_SIZE, "%sinstructions.", prefix),
+			  NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
 	r->instructions = a.text;
@@ -294,10 +291,9 @@ static int request_file(struct jval v, size_t i, const char *prefix, struct requ
 			struct err *e)
 {
 	struct file_args a = { 0 };
-	char path[FIELD_SIZE];
 	int ret;
+	const char *path = SHORT_TEXT(FIELD_SIZE, "%sharnessFiles[%zu].", prefix, i);
 
-	snprintf(path, sizeof(path), "%sharnessFiles[%zu].", prefix, i);
 	ret = request_object(v, file_fields, path, &a, e);
 	if (ret < 0)
 		return ret;

@@ -77,7 +77,6 @@ int pins_add(struct pins *p, struct jw *w, const struct sha256 *digest, const ch
 	     struct err *e)
 {
 	_cleanup_(freep) char *path = NULL;
-	char text[SHA256_TEXT];
 	struct pin *pin;
 	int r = archive_pin(p->ws->archives, digest, e);
 
@@ -88,7 +87,7 @@ int pins_add(struct pins *p, struct jw *w, const struct sha256 *digest, const ch
 	pin->field = xprintf("%s%s", p->prefix, field);
 	path = derive_source(p->ws, digest, &pin->file);
 	jw_str(w, "archive", path);
-	jw_str(w, "digest", sha256_text(&pin->file, text));
+	jw_str(w, "digest", SHA256_TEXT_OF(&pin->file));
 	return 0;
 }
 

@@ -147,13 +147,11 @@ static void refusals_add_host(struct refusals *r, const char *line)
 {
 	struct refusal one = { .kind = REFUSED_HOST, .call = "proxy", .error = EACCES };
 	const char *host = strchr(line, ' ');
-	char detail[LINE_MAX];
 
 	if (!host || !r)
 		return;
-	snprintf(detail, sizeof(detail), strchr(host + 1, ':') ? "[%s]:%d" : "%s:%d", host + 1,
-		 atoi(line));
-	refusal_set_detail(&one, detail);
+	refusal_set_detail(&one, SHORT_TEXT(LINE_MAX, strchr(host + 1, ':') ? "[%s]:%d" : "%s:%d",
+					    host + 1, atoi(line)));
 	refusals_add(r, &one);
 }
 

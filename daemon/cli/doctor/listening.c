@@ -77,12 +77,10 @@ static void read_list(struct socket_list *l, const char *path, int family)
 
 static void name_process(struct listening *one, pid_t pid)
 {
-	char path[48];
 	FILE *f;
 
 	one->pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
+	f = fopen(SHORT_TEXT(48, "/proc/%d/comm", (int)pid), "re");
 	if (f && fgets(one->command, sizeof(one->command), f))
 		one->command[strcspn(one->command, "\n")] = '\0';
 	err_flatten(one->command);
@@ -103,12 +101,11 @@ static void listening_take_link(struct socket_list *l, pid_t pid, const char *ta
 
 static void look_at_process(struct socket_list *l, const char *name, unsigned *left)
 {
-	char path[300], target[64];
+	char target[64];
 	const struct dirent *e;
 	_cleanup_(closedirp) DIR *dir = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%s/fd", name);
-	dir = opendir(path);
+	dir = opendir(SHORT_TEXT(300, "/proc/%s/fd", name));
 	while (dir && *left && (e = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), e->d_name, target, sizeof(target) - 1);
 

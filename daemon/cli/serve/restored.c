@@ -44,11 +44,9 @@ static void resume_daemon(void *ctx, const struct restored *r)
 {
 	struct daemon *d = ctx;
 	uint64_t now = clock_real_ms();
-	char ms[24];
 
-	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)r->gap_ms);
-	log_info("restore", r->other ? "resumed as a copy: not claimed" : "resumed", "gapMs", ms,
-		 "sandboxId", sandbox_id() ? sandbox_id() : "");
+	log_info("restore", r->other ? "resumed as a copy: not claimed" : "resumed", "gapMs",
+		 NUMBER_TEXT(r->gap_ms), "sandboxId", sandbox_id() ? sandbox_id() : "");
 	fetcher_break_off(d->fetcher);
 	if (r->other)
 		become_another(d);
@@ -69,10 +67,7 @@ static void resume_daemon(void *ctx, const struct restored *r)
 /* What runs beside the daemon, and commands, say nothing of it. */
 static void was_away(uint64_t gap)
 {
-	char ms[24];
-
-	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)gap);
-	log_info("loop", "was not running", "ms", ms);
+	log_info("loop", "was not running", "ms", NUMBER_TEXT(gap));
 }
 
 void restored_begin(struct daemon *d)

@@ -49,9 +49,8 @@ static int claim_option(struct config *c, const char *name, const char *value, b
 			struct err *e)
 {
 	const struct option_row *r = option_find(SCOPE_SERVE, name, strlen(name));
-	char field[64];
+	const char *field = SHORT_TEXT(64, "settings.%s", name);
 
-	snprintf(field, sizeof(field), "settings.%s", name);
 	if (!r)
 		return err_field(e, field, "SETTING_UNKNOWN", "%s: there is no such setting", name);
 	if (r->claim == CLAIM_NEVER)
@@ -92,12 +91,10 @@ static int claim_member(struct config *c, struct slice key, struct jval v, bool 
 			struct err *e)
 {
 	_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, SETTING_NAME_MAX)), *value = NULL;
-	char field[64];
 
 	if (claim_setting_text(v, &value) == 0)
 		return claim_option(c, name, value, seen, e);
-	snprintf(field, sizeof(field), "settings.%s", name);
-	return err_field(e, field, "OPTION_INVALID",
+	return err_field(e, SHORT_TEXT(64, "settings.%s", name), "OPTION_INVALID",
 			 "%s must be a string of at most %d bytes, a number or a boolean", name,
 			 SETTING_VALUE_MAX);
 }

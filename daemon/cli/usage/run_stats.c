@@ -245,10 +245,7 @@ static struct run_summary summarise(struct sample *s)
 
 static void put_real(struct jw *w, const char *key, double v)
 {
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.3f", v);
-	jw_raw(w, key, slice_of(text));
+	jw_raw(w, key, slice_of(SHORT_TEXT(64, "%.3f", v)));
 }
 
 static void stats_put_counts(struct jw *w, const char *key, struct sample *s)

@@ -73,13 +73,12 @@ static void refuse_mismatch(struct parsed *p, const char *header, struct slice v
 			    struct slice body)
 {
 	struct jw w = JW(&p->post->extra);
-	char text[128];
 
-	snprintf(text, sizeof(text),
-		 value.n ? "the header %s does not say what the body says" :
-			   "the header %s is missing",
-		 header);
-	mcp_check_refuse(p, MCP_HEADER_MISMATCH, header, "HEADER_MISMATCH", text);
+	mcp_check_refuse(p, MCP_HEADER_MISMATCH, header, "HEADER_MISMATCH",
+			 SHORT_TEXT(128,
+				    value.n ? "the header %s does not say what the body says" :
+					      "the header %s is missing",
+				    header));
 	jw_obj(&w, "mismatch");
 	if (value.n)
 		jw_slice(&w, "header", value);

@@ -58,9 +58,8 @@ static void reply_range(struct http_reply *ret, uint64_t first, uint64_t count, 
 
 static void reply_behind(struct http_reply *ret, uint64_t size)
 {
-	char text[64];
+	const char *text = SHORT_TEXT(64, "bytes */%llu", (unsigned long long)size);
 
-	snprintf(text, sizeof(text), "bytes */%llu", (unsigned long long)size);
 	http_reply_error(ret, 416, "RANGE_NOT_SATISFIABLE", "the range begins behind the end");
 	http_reply_header(ret, "Content-Range:", text);
 }

@@ -17,10 +17,7 @@
 
 static void reply_offset(struct http_reply *ret, uint64_t offset)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)offset);
-	http_reply_header(ret, "Upload-Offset:", text);
+	http_reply_header(ret, "Upload-Offset:", NUMBER_TEXT(offset));
 }
 
 static void archives_reply_failed(struct http_reply *ret, const struct err *e)
@@ -51,10 +48,7 @@ static bool archives_take_digest(const struct http_call *c, struct sha256 *d,
 
 static void archives_put_digest(struct jw *w, const char hex[SHA256_HEX])
 {
-	char text[7 + SHA256_HEX];
-
-	snprintf(text, sizeof(text), "sha256:%s", hex);
-	jw_str(w, "digest", text);
+	jw_str(w, "digest", SHORT_TEXT(7 + SHA256_HEX, "sha256:%s", hex));
 }
 
 static void reply_stored(struct http_reply *ret, int status, const char hex[SHA256_HEX],
@@ -74,7 +68,6 @@ static void reply_stored(struct http_reply *ret, int status, const char hex[SHA2
 static bool archives_put_archive(void *ctx, const struct archive_info *i)
 {
 	struct jw *w = ctx;
-	char time[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);
 	archives_put_digest(w, i->hex);
@@ -83,7 +76,7 @@ static bool archives_put_archive(void *ctx, const struct archive_info *i)
 	else
 		jw_uint(w, "partial", i->partial);
 	if (!i->baked)
-		jw_str(w, "lastUsed", clock_iso(i->used_ms, time));
+		jw_str(w, "lastUsed", CLOCK_ISO(i->used_ms));
 	jw_bool(w, "pinned", i->pins > 0);
 	jw_bool(w, "baked", i->baked);
 	jw_end_obj(w);

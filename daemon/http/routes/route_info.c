@@ -36,11 +36,9 @@ static void info_put_place(struct jw *w, const struct http_context *ctx)
 
 static void put_resumed(struct jw *w, const struct http_context *ctx)
 {
-	char at[CLOCK_ISO_SIZE];
-
 	if (!ctx->resumed_at)
 		return;
-	jw_object(w, "resumed", JW_STR("at", clock_iso(ctx->resumed_at, at)),
+	jw_object(w, "resumed", JW_STR("at", CLOCK_ISO(ctx->resumed_at)),
 		  JW_UINT("gapMs", ctx->resumed_gap));
 }
 

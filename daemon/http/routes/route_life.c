@@ -30,10 +30,7 @@ void http_get_status(const struct http_call *c, struct http_reply *ret)
 
 void http_retry_after(const struct http_call *c, struct http_reply *ret)
 {
-	char secs[16];
-
-	snprintf(secs, sizeof(secs), "%u", lifecycle_retry_after(c->ctx->life));
-	http_reply_header(ret, "Retry-After:", secs);
+	http_reply_header(ret, "Retry-After:", NUMBER_TEXT(lifecycle_retry_after(c->ctx->life)));
 }
 
 void http_get_ready(const struct http_call *c, struct http_reply *ret)

@@ -131,7 +131,6 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	struct ledger *ledger = store_ledger(c->ctx->store);
 	struct usage_query a = { 0 };
 	struct usage_stream *s;
-	char number[24];
 
 	if (!http_query(c, fields, &a, ret))
 		return;
@@ -147,10 +146,8 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	s->last = ledger_last(ledger);
 	s->session = a.session.n ? xstrndup(a.session.p, a.session.n) : NULL;
 	s->is_json = a.format == FORMAT_JSON;
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->last);
-	http_reply_header(ret, "Acpd-Last:", number);
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)ledger_first(ledger));
-	http_reply_header(ret, "Acpd-First:", number);
+	http_reply_header(ret, "Acpd-Last:", NUMBER_TEXT(s->last));
+	http_reply_header(ret, "Acpd-First:", NUMBER_TEXT(ledger_first(ledger)));
 	ret->content_type = s->is_json ? "application/json" : "application/x-ndjson";
 	ret->stream = &s->base;
 }

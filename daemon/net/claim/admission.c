@@ -250,10 +250,7 @@ void admission_put_digest(const struct admission *g, struct jw *w)
 
 void admission_put_file(const struct admission *g, struct jw *w)
 {
-	char hex[SHA256_HEX];
-
-	sha256_hex(&g->file, hex);
-	jw_str(w, "file", g->filed ? hex : NULL);
+	jw_str(w, "file", g->filed ? SHA256_HEX_OF(&g->file) : NULL);
 }
 
 static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,

@@ -80,7 +80,6 @@ static void e2b_claim_reply_refused(struct e2b_claim *k, const struct err *e,
 	/* what is in none of the rows is wrong with the claim, or with us */
 	int status = e->rpc == RPC_INVALID_PARAMS ? 400 : 500;
 	const char *retry_after = NULL;
-	char left_out[12];
 
 	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
 		if (strcmp(answers[i].reason, e->reason) == 0) {
@@ -92,9 +91,8 @@ static void e2b_claim_reply_refused(struct e2b_claim *k, const struct err *e,
 		http_reply_header(ret, "Retry-After:", retry_after);
 	if (!bucket_take(&k->lines, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
 		return;
-	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&k->lines));
 	log_warn("net", "claim refused", "by", "E2B's access token", "reason", e->reason, "text",
-		 e->msg, "leftOut", left_out);
+		 e->msg, "leftOut", NUMBER_TEXT(bucket_left_out(&k->lines)));
 }
 
 /* --- the decision ----------------------------------------------------------------------------------------- */

@@ -97,11 +97,10 @@ static int cwd_step(struct cwd_walk *w)
 
 static char *name_of(int dir)
 {
-	char self[64], path[PATH_BYTES_MAX + 1];
+	char path[PATH_BYTES_MAX + 1];
 	ssize_t n;
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
-	n = readlink(self, path, sizeof(path));
+	n = readlink(SHORT_TEXT(64, "/proc/self/fd/%d", dir), path, sizeof(path));
 	return n > 0 && (size_t)n < sizeof(path) && path[0] == '/' ? xstrndup(path, (size_t)n) :
 								     NULL;
 }

@@ -257,10 +257,8 @@ char *paths_run(const struct session_store *st, const char *id, const char *name
 char *paths_journal_path(const struct session_store *st, const char *id)
 {
 	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");
-	char name[128];
 
-	snprintf(name, sizeof(name), "%s.jsonl", id);
-	return file_join(dir, name);
+	return file_join(dir, SHORT_TEXT(128, "%s.jsonl", id));
 }
 
 /* A directory may be entered by the same bit. */

@@ -88,7 +88,6 @@ static void put_side(struct jw *w, const char *key, const struct draft_side *s)
 	static const char *const types[] = {
 		[NODE_DIR] = "directory", [NODE_FILE] = "file", [NODE_LINK] = "link"
 	};
-	char text[SHA256_TEXT];
 
 	if (!s->type)
 		return;
@@ -96,10 +95,9 @@ static void put_side(struct jw *w, const char *key, const struct draft_side *s)
 	jw_str(w, "type", types[s->type]);
 	if (s->type != NODE_DIR) {
 		jw_uint(w, "size", s->id.size);
-		jw_str(w, "digest", sha256_text(&s->digest, text));
+		jw_str(w, "digest", SHA256_TEXT_OF(&s->digest));
 	}
-	snprintf(text, sizeof(text), "%04o", (unsigned)s->id.mode & 07777);
-	jw_str(w, "mode", text);
+	jw_str(w, "mode", SHORT_TEXT(16, "%04o", (unsigned)s->id.mode & 07777));
 	jw_end_obj(w);
 }
 
@@ -140,9 +138,7 @@ void draft_report_conflicts(struct jw *w, const struct draft_changes *c)
 
 void draft_report(struct jw *w, const struct draft_changes *c)
 {
-	char digest[SHA256_TEXT];
-
-	jw_str(w, "patchDigest", sha256_text(&c->digest, digest));
+	jw_str(w, "patchDigest", SHA256_TEXT_OF(&c->digest));
 	report_put_list(w, "changes", c, false);
 	jw_uint(w, "changesTotal", c->n);
 	jw_uint(w, "bytes", c->bytes);

@@ -273,7 +273,6 @@ static int bundle_list_file(void *ctx, const struct tree_entry *e)
 {
 	struct bundle_writing *b = ctx;
 	struct sha256 digest;
-	char hex[SHA256_HEX];
 	uint64_t bytes;
 	int r;
 
@@ -291,9 +290,8 @@ static int bundle_list_file(void *ctx, const struct tree_entry *e)
 	if (r < 0)
 		return r;
 	b->bytes += bytes;
-	sha256_hex(&digest, hex);
 	jw_object(&b->w, NULL, JW_STR("path", e->path), JW_UINT("bytes", bytes),
-		  JW_STR("sha256", hex));
+		  JW_STR("sha256", SHA256_HEX_OF(&digest)));
 	return 0;
 }
 
@@ -311,14 +309,13 @@ static int bundle_put_manifest(int root, struct slice about, struct buf *text, s
 					      .omit = bundle_not_listed,
 					      .ctx = &b };
 	const struct tree_walk_options all = { .entries = 2 * BUNDLE_FILES_MAX };
-	char now[CLOCK_ISO_SIZE];
 	int r;
 
 	jw_obj(&b.w, NULL);
 	jw_str(&b.w, "format", BUNDLE_FORMAT);
 	jw_uint(&b.w, "version", BUNDLE_VERSION);
 	jw_str(&b.w, "acpd", acpd_version);
-	jw_str(&b.w, "createdAt", clock_iso(clock_real_ms(), now));
+	jw_str(&b.w, "createdAt", CLOCK_ISO(clock_real_ms()));
 	jw_members(&b.w, about, NULL);
 	jw_arr(&b.w, "files");
 	r = tree_walk(root, &all, &visitor, v);

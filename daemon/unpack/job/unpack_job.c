@@ -81,9 +81,8 @@ static int job_members(struct slice text, const struct jfield *fields, const cha
 
 static int job_bad_member(struct err *e, const char *prefix, const char *field, const char *what)
 {
-	char path[96];
+	const char *path = SHORT_TEXT(96, "%s%s", prefix, field);
 
-	snprintf(path, sizeof(path), "%s%s", prefix, field);
 	return err_field(e, path, "PARAM_INVALID", "%s: %s", path, what);
 }
 
@@ -134,10 +133,9 @@ static int job_source(struct unpack_job *j, struct jval v, struct err *e)
 {
 	struct raw_source raw = { 0 };
 	bool first = j->n == 0;
-	char prefix[32];
 	int r;
+	const char *prefix = SHORT_TEXT(32, "sources[%zu].", j->n);
 
-	snprintf(prefix, sizeof(prefix), "sources[%zu].", j->n);
 	if (j->n == UNPACK_SOURCES_MAX)
 		return job_bad_member(e, "", "sources", "too many");
 	if (v.type != J_OBJECT)

@@ -66,13 +66,12 @@ static void report_outcome(struct jw *w, const struct outcome *out)
 
 void report_summary(struct buf *b, const char *word, const struct summary *s)
 {
-	char digest[SHA256_TEXT];
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, word);
 	report_outcome(&w, &s->outcome);
-	jw_str(&w, "manifestDigest", sha256_text(&s->manifest, digest));
+	jw_str(&w, "manifestDigest", SHA256_TEXT_OF(&s->manifest));
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);
 	if (s->has_stripped)

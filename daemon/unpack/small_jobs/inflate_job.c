@@ -111,12 +111,11 @@ static int inflate_output(const struct inflate_job *j, struct inflated_file *mad
 static int inflate_work(void *job, struct jw *w)
 {
 	struct inflate_job *j = job;
-	char digest[SHA256_TEXT];
 	struct inflated_file made = { 0 };
 	int r = inflate_output(j, &made, &j->v);
 
 	jw_uint(w, "bytes", made.bytes);
-	jw_str(w, "digest", sha256_text(&made.digest, digest));
+	jw_str(w, "digest", SHA256_TEXT_OF(&made.digest));
 	return r;
 }
 

@@ -235,7 +235,6 @@ void harness_forget_keys(struct session *s)
 void session_put_head(struct session *s, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
-	char now[CLOCK_ISO_SIZE];
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
@@ -243,7 +242,7 @@ void session_put_head(struct session *s, struct buf *ret)
 	jw_str(&w, "incarnation", s->store->incarnation);
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
-	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	jw_str(&w, "created", CLOCK_ISO(s->updated_ms));
 	/* The order of members is fixed: an unchanged session writes the same bytes. */
 	PARTS_CALL(put_record, &w, s, RECORD_HEAD);
 	setup_put(&s->setup, &w);

@@ -183,9 +183,8 @@ static const char *whole_words(const char *tail)
 static void log_exit(const struct session *s, const struct proc_status *st)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
-	char code[16];
+	const char *code = NUMBER_TEXT(st->code);
 
-	snprintf(code, sizeof(code), "%d", st->code);
 	buf_puts(&tail, whole_words(st->stderr_tail));
 	session_mask_bytes(s, &tail);
 	buf_putc(&tail, '\0');
@@ -446,11 +445,8 @@ void harness_fail_waiters(struct session *s, uint64_t before, const struct err *
 
 static void log_ready(const struct session *s)
 {
-	char ms[24];
-
-	snprintf(ms, sizeof(ms), "%llu",
-		 (unsigned long long)(clock_mono_ms() - s->harness.starting_mono));
-	log_info("session", "harness ready", "session", s->id, "harness", s->def->id, "ms", ms);
+	log_info("session", "harness ready", "session", s->id, "harness", s->def->id, "ms",
+		 NUMBER_TEXT(clock_mono_ms() - s->harness.starting_mono));
 }
 
 void harness_opened(struct session *s, const struct err *e)

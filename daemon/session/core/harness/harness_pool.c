@@ -360,14 +360,12 @@ static void on_wait_over(void *ctx)
 static void log_wait(const struct session *s)
 {
 	const struct harness_pool *p = &s->store->pool;
-	char live[16], left[24], wait[16];
 
-	snprintf(live, sizeof(live), "%u", p->nlive);
-	snprintf(left, sizeof(left), "%llu", (unsigned long long)(p->memory_left / MIB));
-	snprintf(wait, sizeof(wait), "%u", s->store->terms.harness_wait);
 	/* with --harness-max the line ends before the memory */
-	log_info("session", "harness start queued", "session", s->id, "live", live, "waitSeconds",
-		 wait, s->store->terms.harness_max ? NULL : "memoryLeftMiB", left);
+	log_info("session", "harness start queued", "session", s->id, "live", NUMBER_TEXT(p->nlive),
+		 "waitSeconds", NUMBER_TEXT(s->store->terms.harness_wait),
+		 s->store->terms.harness_max ? NULL : "memoryLeftMiB",
+		 NUMBER_TEXT(p->memory_left / MIB));
 }
 
 static void join_queue(struct session *s)

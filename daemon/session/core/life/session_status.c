@@ -52,13 +52,11 @@ static void session_put_use(struct jw *w, const struct session *s)
 
 void session_put_listed(struct jw *w, const struct session *s)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	jw_obj(w, NULL);
 	jw_str(w, "sessionId", s->id);
 	jw_str(w, "cwd", s->cwd);
 	jw_str(w, "title", s->title);
-	jw_str(w, "updatedAt", clock_iso(s->updated_ms, when));
+	jw_str(w, "updatedAt", CLOCK_ISO(s->updated_ms));
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "harness", s->def->id);
@@ -74,7 +72,6 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 {
 	struct store_work work = { 0 };
 	unsigned watchers = 0;
-	char when[CLOCK_ISO_SIZE];
 
 	list_each(x, (struct list *)&s->watchers, struct watcher, link)
 		watchers++;
@@ -106,7 +103,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	session_put_use(w, s);
 	session_put_damage(w, s);
 	PARTS_CALL(put_status, w, s);
-	jw_str(w, "updatedAt", clock_iso(s->updated_ms, when));
+	jw_str(w, "updatedAt", CLOCK_ISO(s->updated_ms));
 	jw_end_obj(w);
 }
 

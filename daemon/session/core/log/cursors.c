@@ -87,8 +87,6 @@ void watcher_observe(struct watcher *w, struct session *s, uint64_t from)
 
 void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 {
-	char seq[24];
-
 	leave_before(w);
 	w->observes = false;
 	/* A session has one driver at a time: the newest client takes over. */
@@ -100,8 +98,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	event_handed(s, w->next);
 	/* Events up to here are replayed to the client. Later ones are live: its own prompts are left out. */
 	w->live_from = s->log.events.last + 1;
-	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
-	session_log(s, "client attached", "from", seq, NULL);
+	session_log(s, "client attached", "from", NUMBER_TEXT(w->next), NULL);
 	list_add_tail(&s->watchers, &w->link);
 	session_advance(s);
 }

@@ -223,12 +223,10 @@ static void flatten(struct buf *b, size_t from)
 
 static void transcript_begin(struct jw *w, uint64_t seq, uint64_t time_ms, const char *session_id)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	jw_obj(w, NULL);
 	if (seq)
 		jw_uint(w, "seq", seq);
-	jw_str(w, "ts", clock_iso(time_ms, when));
+	jw_str(w, "ts", CLOCK_ISO(time_ms));
 	jw_str(w, "sessionId", session_id);
 }
 

@@ -86,11 +86,9 @@ static void retain_on_removed(void *ctx _unused_, struct session *s, const struc
 
 static void let_go(struct session *s, const char *why, uint64_t *count)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	++*count;
 	log_info("session", "closed session deleted, it is not to be kept", "session", s->id, "why",
-		 why, "closed", clock_iso(retain_closed_at(s), when), "acknowledged",
+		 why, "closed", CLOCK_ISO(retain_closed_at(s)), "acknowledged",
 		 trim_stored(s) ? "true" : "false");
 	session_close(s, true, retain_on_removed, NULL);
 }

@@ -57,15 +57,14 @@ static int ack_check(const struct session *s, const char *incarnation, uint64_t 
 
 int session_ack(struct session *s, const char *incarnation, uint64_t seq, struct err *e)
 {
-	char text[48];
 	int r = ack_check(s, incarnation, seq, e);
 
 	/* Acknowledgements only grow: an older one that arrives late has no effect. */
 	if (r < 0 || seq <= s->log.acked)
 		return r;
 	s->log.acked = seq;
-	snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)seq);
-	evlog_note(&s->log.events, "ack", slice_of(text));
+	evlog_note(&s->log.events, "ack",
+		   slice_of(SHORT_TEXT(48, "{\"seq\":%llu}", (unsigned long long)seq)));
 	retain_check(s);
 	return 0;
 }

@@ -139,12 +139,10 @@ int prompt_content_check(struct slice content, const struct harness_caps *caps, 
 	bool any = false;
 
 	jarr_each_at(i, v, content) {
-		char path[32];
 		int r;
 
 		any = true;
-		snprintf(path, sizeof(path), "prompt[%zu]", i);
-		r = check_block(v, caps, path, e);
+		r = check_block(v, caps, SHORT_TEXT(32, "prompt[%zu]", i), e);
 		if (r < 0)
 			return r;
 	}

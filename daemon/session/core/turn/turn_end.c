@@ -77,10 +77,8 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 
 static void log_end(const struct session_turn *t)
 {
-	char ms[24];
+	const char *ms = NUMBER_TEXT(t->started_mono ? t->ended_mono - t->started_mono : 0);
 
-	snprintf(ms, sizeof(ms), "%llu",
-		 (unsigned long long)(t->started_mono ? t->ended_mono - t->started_mono : 0));
 	if (t->end.failed)
 		turn_log(t, LOG_WARN, "turn failed", "class", t->end.error.cls, "durationMs", ms,
 			 "text", t->end.error.message, NULL);

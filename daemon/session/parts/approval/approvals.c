@@ -35,17 +35,15 @@ static void put_question_request(struct jw *w, const struct session_question *a)
 
 static void put_approval(struct jw *w, const struct session_question *a)
 {
-	char when[CLOCK_ISO_SIZE];
-
 	jw_obj(w, NULL);
 	question_put_id(w, a);
 	jw_str(w, "sessionId", a->session->id);
 	jw_uint(w, "turn", session_running(a->session));
 	jw_str(w, "kind", a->elicitation ? "elicitation" : "permission");
 	put_question_request(w, a);
-	jw_str(w, "askedAt", clock_iso(a->asked_ms, when));
+	jw_str(w, "askedAt", CLOCK_ISO(a->asked_ms));
 	if (a->timer.due)
-		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
+		jw_str(w, "expiresAt", CLOCK_ISO(question_expires_ms(a)));
 	jw_str(w, "default", answer_kind_word(question_default(a)));
 	jw_end_obj(w);
 }

@@ -45,7 +45,6 @@ static void put_question_asked(struct jw *w, const struct session_question *a)
 	static const char *const of_elicitation[] = { "message", "mode", "requestedSchema", "url",
 						      "elicitationId" };
 	struct slice params = slice_of(a->params), call = jobj_get(params, "toolCall").raw;
-	char when[CLOCK_ISO_SIZE];
 
 	put_question_head(w, a);
 	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
@@ -54,7 +53,7 @@ static void put_question_asked(struct jw *w, const struct session_question *a)
 	for (size_t i = 0; a->elicitation && i < ARRAY_SIZE(of_elicitation); i++)
 		jw_raw(w, of_elicitation[i], jobj_get(params, of_elicitation[i]).raw);
 	if (a->timed) {
-		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
+		jw_str(w, "expiresAt", CLOCK_ISO(question_expires_ms(a)));
 		jw_str(w, "default", answer_kind_word(question_default(a)));
 	}
 }
@@ -69,10 +68,8 @@ static void note_question(struct session_question *a)
 
 void question_put_id(struct jw *w, const struct session_question *a)
 {
-	char id[APPROVAL_ID_SIZE];
-
-	snprintf(id, sizeof(id), "%s:%llu", a->session->id, (unsigned long long)a->no);
-	jw_str(w, "id", id);
+	jw_str(w, "id",
+	       SHORT_TEXT(APPROVAL_ID_SIZE, "%s:%llu", a->session->id, (unsigned long long)a->no));
 }
 
 /* A harness can ask without end. What the bucket holds back is counted in the next webhook. */

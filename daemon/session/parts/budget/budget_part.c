@@ -60,9 +60,8 @@ static bool will_count_calls(const struct harness_def *def, const struct setup *
 
 static int setup_refuse_steps(const struct harness_def *def, const char *prefix, struct err *e)
 {
-	char field[64];
+	const char *field = SHORT_TEXT(64, "%s.steps", prefix);
 
-	snprintf(field, sizeof(field), "%s.steps", prefix);
 	return err_field(e, field, "BUDGET_UNMEASURABLE",
 			 "%s: cannot count the model calls of %s: give a provider with via direct "
 			 "or tunnel, or a budget of toolCalls or seconds",

@@ -125,11 +125,10 @@ static void import_put_note(struct bundle_import *k, const char *kind, struct sl
 static void import_put_head(struct bundle_import *k, uint64_t first)
 {
 	JW_BUF(w, b);
-	char when[CLOCK_ISO_SIZE];
 
 	k->began = true;
 	jw_object(&w, NULL, JW_STR("cwd", k->cwd), JW_STR("harness", k->harness),
-		  JW_OBJ("imported", JW_STR("at", clock_iso(clock_real_ms(), when))));
+		  JW_OBJ("imported", JW_STR("at", CLOCK_ISO(clock_real_ms()))));
 	import_put_note(k, "session", buf_slice(&b));
 	if (first < 2)
 		return;
@@ -310,14 +309,13 @@ static int import_run_helper(struct bundle_import *k, struct err *e)
 {
 	_cleanup_(freep) char *in = file_join(k->room, "in"),
 			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
-	char digest[SHA256_TEXT];
 	JW_BUF(w, job);
 
 	/* Two runs: the second gets the files that the first wrote, confined in the same way. */
 	if (k->checked)
 		jw_object(&w, NULL, JW_STR("root", in));
 	else
-		bundle_put_extract(&w, in, archive, sha256_text(&k->archive, digest));
+		bundle_put_extract(&w, in, archive, SHA256_TEXT_OF(&k->archive));
 	k->helper = helper_job_start(
 		k->store->loop, k->store->procs,
 		&(struct helper_job_spec){ .verb = k->checked ? "bundle-check" : "extract",

@@ -82,9 +82,8 @@ const char *const check_limit_names[CHECK_LIMIT_MAX] = {
 static int refuse_check(struct err *e, const char *prefix, const char *field, const char *reason,
 			const char *text)
 {
-	char path[96];
+	const char *path = SHORT_TEXT(96, "%s%s", prefix, field);
 
-	snprintf(path, sizeof(path), "%s%s", prefix, field);
 	return err_field(e, path, reason, "%s %s", path, text);
 }
 
@@ -331,10 +330,9 @@ static int take_check(struct slice raw, const char *prefix, struct check_spec *r
 static int add_check(struct check_list *l, struct jval v, const char *field, struct err *e)
 {
 	struct check_spec *c = &l->v[l->n];
-	char prefix[PREFIX_MAX];
 	int r;
+	char *prefix = SHORT_TEXT(PREFIX_MAX, "%.48s[%zu]", field, l->n);
 
-	snprintf(prefix, sizeof(prefix), "%.48s[%zu]", field, l->n);
 	if (v.type != J_OBJECT)
 		return refuse_check(e, prefix, "", "FIELD_INVALID", "must be an object");
 	/* Counted before it is filled: check_list_free frees what a failure leaves. */

@@ -61,13 +61,12 @@ static const struct jfield retry_fields[] = {
 
 int retry_check(struct slice raw, const char *field, struct err *e)
 {
-	char prefix[sizeof(e->field)];
 	struct retry_args a;
 
 	if (!raw.n)
 		return 0;
-	snprintf(prefix, sizeof(prefix), "%.80s.", field);
-	return jdec_strict(raw, retry_fields, prefix, "a retry has no such member", &a, e);
+	return jdec_strict(raw, retry_fields, SHORT_TEXT(sizeof(e->field), "%.80s.", field),
+			   "a retry has no such member", &a, e);
 }
 
 static int check_retry(struct jval v, const struct parameter_check *c, struct err *e)

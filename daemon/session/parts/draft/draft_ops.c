@@ -167,10 +167,9 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, bool fail
 static int run_diff(struct draft_op *op, struct err *e)
 {
 	JW_BUF(w, job);
-	char name[64];
+	const char *name = SHORT_TEXT(64, "draft-%llu.part",
+				      (unsigned long long)++workspace_of(op->s)->last_diff);
 
-	snprintf(name, sizeof(name), "draft-%llu.part",
-		 (unsigned long long)++workspace_of(op->s)->last_diff);
 	op->patch = artifact_new_path(op->s, name);
 	draft_op_put_job(op, &w, true);
 	jw_str(&w, "patch", op->patch);

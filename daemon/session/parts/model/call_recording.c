@@ -186,12 +186,11 @@ static bool recording_has_room(struct session *s, size_t n)
 static struct jw line_begin(const struct provider_call *c, struct buf *b, const char *type)
 {
 	struct jw w = JW(b);
-	char now[CLOCK_ISO_SIZE];
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "type", type);
 	jw_str(&w, "call", c->id);
-	jw_str(&w, "ts", clock_iso(clock_real_ms(), now));
+	jw_str(&w, "ts", CLOCK_ISO(clock_real_ms()));
 	return w;
 }
 

@@ -36,7 +36,6 @@ static bool is_of_session(void *ctx, const struct sock_maker *m)
 void store_destroy_sockets(const struct session_store *st)
 {
 	struct owners o = { .st = st };
-	char n[16];
 	int r;
 
 	/* Sessions that run as the daemon's user cannot be told from it: its own connections must stay. */
@@ -52,9 +51,8 @@ void store_destroy_sockets(const struct session_store *st)
 			proc_group_add_ids(s->harness.group, &o.groups);
 	r = sock_destroy_all(is_of_session, &o);
 	free(o.groups.v);
-	snprintf(n, sizeof(n), "%d", r);
 	if (r >= 0)
-		log_info("restore", "sockets of sessions destroyed", "count", n);
+		log_info("restore", "sockets of sessions destroyed", "count", NUMBER_TEXT(r));
 	else
 		log_warn("restore", "sockets of sessions kept", "why",
 			 r == -EOPNOTSUPP ? "the kernel lacks CONFIG_INET_DIAG_DESTROY" :

@@ -84,10 +84,8 @@ bool own_rules_deny(const struct own_rules *r)
 
 static void put_common(struct jw *w, const struct own_rule *r)
 {
-	char made[CLOCK_ISO_SIZE];
-
 	jw_str(w, "policy", r->verdict == POLICY_DENY ? "deny" : "allow");
-	jw_str(w, "made", clock_iso(r->made_ms, made));
+	jw_str(w, "made", CLOCK_ISO(r->made_ms));
 }
 
 void own_rules_put(const struct own_rules *r, struct jw *w)

@@ -118,7 +118,7 @@ static void outside_log_write(const char *const *first, ...)
 
 static void outside_log(const struct outside_call *c, const struct call_outcome *o, unsigned more)
 {
-	char parent[TRACEPARENT_SIZE], ms[24], left_out[16];
+	char parent[TRACEPARENT_SIZE];
 	const char *trace = c->span.on ? outside_call_parent(c, parent) : c->caller.parent;
 	_cleanup_(freep) char *tool = xstrdup(c->tool ? c->tool : "");
 	const struct {
@@ -130,13 +130,11 @@ static void outside_log(const struct outside_call *c, const struct call_outcome 
 		{ "configVersion",
 		  c->session ? c->session->setup.labels[LABEL_CONFIG_VERSION] : NULL },
 		{ "reason", o->reason },
-		{ "more", more ? left_out : NULL },
+		{ "more", more ? NUMBER_TEXT(more) : NULL },
 	};
 	const char *first[2 * ARRAY_SIZE(known) + 1];
 	size_t n = 0;
 
-	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)o->ms);
-	snprintf(left_out, sizeof(left_out), "%u", more);
 	if (c->session)
 		session_mask_string(c->session, &tool);
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -147,7 +145,7 @@ static void outside_log(const struct outside_call *c, const struct call_outcome 
 	}
 	first[n] = NULL;
 	outside_log_write(first, "server", c->server, "tool", tool, "outcome", words[o->end], "ms",
-			  ms, NULL);
+			  NUMBER_TEXT(o->ms), NULL);
 }
 
 static void put_span(struct outside_call *c, const struct call_outcome *o)

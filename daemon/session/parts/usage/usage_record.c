@@ -19,9 +19,7 @@
 
 static void put_time(struct jw *w, const char *key, uint64_t ms)
 {
-	char text[CLOCK_ISO_SIZE];
-
-	jw_str(w, key, clock_iso(ms, text));
+	jw_str(w, key, CLOCK_ISO(ms));
 }
 
 /* t NULL: between turns. */

@@ -48,11 +48,8 @@ static void left_free(struct uid_left *u)
 /* The uid is not given to others: what is left of its files would be theirs. */
 static void log_failed(const struct uid_left *u, const char *why)
 {
-	char uid[16];
-
-	snprintf(uid, sizeof(uid), "%u", (unsigned)u->uid);
-	log_warn("session", "a uid stays taken: not all that it owns could be removed", "uid", uid,
-		 "session", u->holder, "text", why);
+	log_warn("session", "a uid stays taken: not all that it owns could be removed", "uid",
+		 NUMBER_TEXT(u->uid), "session", u->holder, "text", why);
 }
 
 /* While stopping the claim stays, and the next daemon tries again. */

@@ -260,17 +260,15 @@ void store_put_uids(const struct session_store *st, struct jw *w, const char *ke
 void store_log_uids(const struct session_store *st)
 {
 	unsigned bare = 0;
-	char count[16];
 	struct err e;
 
 	if (uid_range_look(agent_uids_range(store_users_of(st)->uids), &bare, &e) < 0 || !bare)
 		return;
-	snprintf(count, sizeof(count), "%u", bare);
 	log_warn(
 		"serve",
 		"uids of sessions have no user or group of their name: ssh, git and others will miss it "
 		"(images/agent-users.sh makes them)",
-		"uids", count);
+		"uids", NUMBER_TEXT(bare));
 }
 
 /* --- what is told --------------------------------------------------------------------------------------------- */

@@ -29,10 +29,7 @@ struct parked_group *lending_group(const struct uid_lending *l)
 
 void lending_log(enum log_level level, const char *what, uid_t uid, const char *why)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", (unsigned)uid);
-	log_write(level, "session", what, "uid", text, why ? "why" : NULL, why, NULL);
+	log_write(level, "session", what, "uid", NUMBER_TEXT(uid), why ? "why" : NULL, why, NULL);
 }
 
 /* --- who waits --------------------------------------------------------------------------------------------- */

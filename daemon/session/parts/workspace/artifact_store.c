@@ -59,21 +59,19 @@ char *artifact_path(struct session *s, const struct artifact *a)
 
 void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
 {
-	char id[ID_SIZE], when[CLOCK_ISO_SIZE], hex[SHA256_HEX], digest[8 + SHA256_HEX];
+	char id[ID_SIZE];
 
 	put_id(id, a);
-	sha256_hex(&a->digest, hex);
-	snprintf(digest, sizeof(digest), "sha256:%s", hex);
 	jw_obj(w, key);
 	jw_str(w, "id", id);
 	jw_str(w, "name", a->name);
 	jw_str(w, "type", a->type);
 	jw_uint(w, "size", a->size);
-	jw_str(w, "sha256", digest);
+	jw_str(w, "sha256", SHA256_TEXT_OF(&a->digest));
 	if (a->turn)
 		jw_uint(w, "turn", a->turn);
 	jw_str(w, "source", a->source);
-	jw_str(w, "ts", clock_iso(a->time_ms, when));
+	jw_str(w, "ts", CLOCK_ISO(a->time_ms));
 	jw_uint(w, "timeMs", a->time_ms);
 	jw_end_obj(w);
 }

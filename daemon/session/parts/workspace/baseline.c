@@ -167,11 +167,10 @@ static void turn_compared(struct session *s, const struct snapshot_run *k, struc
 {
 	struct patch_info info;
 	struct err e = { 0 };
-	char name[64];
 
-	snprintf(name, sizeof(name), "turn-%llu.diff", (unsigned long long)k->turn);
 	if (patch_info_read(report, &info) && info.bytes &&
-	    !patch_adopt(s, k->patch, name, k->turn, &e))
+	    !patch_adopt(s, k->patch, SHORT_TEXT(64, "turn-%llu.diff", (unsigned long long)k->turn),
+			 k->turn, &e))
 		note_failure(s, k, &e);
 }
 
@@ -455,10 +454,9 @@ void baseline_changes_stop(struct session *s, const void *ctx)
 /* Comparisons run concurrently, so each writes a file of its own. */
 static struct snapshot_run *diff_new(struct session *s, uint64_t since)
 {
-	char name[64];
+	const char *name =
+		SHORT_TEXT(64, "diff-%llu.part", (unsigned long long)++workspace_of(s)->last_diff);
 
-	snprintf(name, sizeof(name), "diff-%llu.part",
-		 (unsigned long long)++workspace_of(s)->last_diff);
 	return snapshot_new(s, SNAPSHOT_DIFF, since, name);
 }
 

@@ -39,10 +39,9 @@ static void provision_unmake(struct session *s)
 static void note_source(struct setup *s, const struct request *r)
 {
 	JW_BUF(w, b);
-	char digest[SHA256_TEXT];
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "archive", sha256_text(&r->archive, digest));
+	jw_str(&w, "archive", SHA256_TEXT_OF(&r->archive));
 	if (r->strip == STRIP_AUTO)
 		jw_str(&w, "strip", "auto");
 	else if (r->strip)
