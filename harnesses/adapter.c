@@ -69,9 +69,8 @@ void harness_add_text(struct buf *b, struct jval v)
 
 int harness_refuse_block(size_t i, struct err *e)
 {
-	char block[32];
+	const char *block = SHORT_TEXT(32, "prompt[%zu]", i);
 
-	snprintf(block, sizeof(block), "prompt[%zu]", i);
 	return err_field(e, block, "CONTENT_UNSUPPORTED",
 			 "%s: cannot pass this block to the harness: its text is not Unicode",
 			 block);

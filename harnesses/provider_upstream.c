@@ -73,13 +73,11 @@ static int check_auth_texts(const struct auth_args *a, const char *path, struct 
 int provider_check_auth(struct slice auth, const char *path, struct err *e)
 {
 	struct auth_args a = { 0 };
-	char prefix[96];
 	int r;
 
 	if (!auth.n)
 		return 0;
-	snprintf(prefix, sizeof(prefix), "%s.", path);
-	r = jdec_strict(auth, auth_fields, prefix, AUTH_ADVICE, &a, e);
+	r = jdec_strict(auth, auth_fields, SHORT_TEXT(96, "%s.", path), AUTH_ADVICE, &a, e);
 	if (r == 0)
 		r = check_auth_texts(&a, path, e);
 	jdec_free(auth_fields, &a);
@@ -155,13 +153,11 @@ static int check_fallback_members(const struct fallback_args *a, const char *pat
 static int check_fallback(struct jval v, const char *path, struct err *e)
 {
 	struct fallback_args a = { 0 };
-	char prefix[96];
 	int r;
 
 	if (v.type != J_OBJECT)
 		return err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
-	snprintf(prefix, sizeof(prefix), "%s.", path);
-	r = jdec_strict(v.raw, fallback_fields, prefix,
+	r = jdec_strict(v.raw, fallback_fields, SHORT_TEXT(96, "%s.", path),
 			"a fallback has no such member: API, model and body are the provider's", &a,
 			e);
 	if (r == 0)

@@ -39,15 +39,14 @@ static void agent_open_unread(struct harness *h)
 /* An error answer during the opening calls. */
 static void agent_open_refused(struct harness *h, const char *what, struct slice error)
 {
-	char text[2 * ERR_MSG_SIZE];
 	struct turn_error te;
 	bool auth;
 
 	acp_error_classify(error, &te);
 	auth = strcmp(te.cls, "auth") == 0;
-	snprintf(text, sizeof(text), "%s: %s", what, te.message);
 	agent_open_failed(h, auth ? RPC_AUTH_REQUIRED : RPC_INTERNAL_ERROR,
-			  auth ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED", text);
+			  auth ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED",
+			  SHORT_TEXT(2 * ERR_MSG_SIZE, "%s: %s", what, te.message));
 }
 
 static void put_native_session(struct harness *h, struct jw *w)

@@ -202,9 +202,8 @@ static void put_asked_call(struct harness *h, struct jw *w, const struct codex_a
 {
 	struct codex_item *it = codex_item_find(h, a->item_id);
 	struct jval reason = jobj_get(params, "reason");
-	char id[40];
+	const char *id = SHORT_TEXT(40, "ask-%llu", (unsigned long long)a->id);
 
-	snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)a->id);
 	jw_obj(w, "toolCall");
 	/* An approval can name an item that was never reported, or none: then an id of the question's
 	 * own. */

@@ -79,10 +79,7 @@ static void add_header_settings(struct harness_plan *plan, struct slice headers)
 
 static void add_number(struct harness_plan *plan, const char *key, int64_t n)
 {
-	char text[128];
-
-	snprintf(text, sizeof(text), "%s=%lld", key, (long long)n);
-	add_setting(plan, text);
+	add_setting(plan, SHORT_TEXT(128, "%s=%lld", key, (long long)n));
 }
 
 static int plan_provider(struct harness_plan *plan, const struct harness_provider *p, struct err *e)

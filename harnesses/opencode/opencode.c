@@ -175,10 +175,7 @@ static bool put_model_entry(void *ctx, const char *model)
 
 static void put_reference(struct jw *w, const char *key, const char *model)
 {
-	char text[300];
-
-	snprintf(text, sizeof(text), OPENCODE_PROVIDER_ID "/%s", model);
-	jw_str(w, key, text);
+	jw_str(w, key, SHORT_TEXT(300, OPENCODE_PROVIDER_ID "/%s", model));
 }
 
 /* A model that may only be used, not chosen, has to be in the list as well. */

@@ -57,15 +57,13 @@ static void put_chunks(struct harness_plan *plan, struct slice text)
 {
 	for (unsigned i = 0; text.n; i++) {
 		_cleanup_(freep) char *part = NULL;
-		char name[24];
 		size_t n = MIN(text.n, (size_t)ENV_CHUNK);
 
 		/* 10xxxxxx is a continuation byte in UTF-8 (RFC 3629). */
 		while (n < text.n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
 			n--;
 		part = xstrndup(text.p, n);
-		snprintf(name, sizeof(name), "ACPD_PI_%u", i);
-		harness_plan_env(plan, name, part);
+		harness_plan_env(plan, SHORT_TEXT(24, "ACPD_PI_%u", i), part);
 		text = slice_after(text, n);
 	}
 }

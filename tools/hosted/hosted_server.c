@@ -383,8 +383,6 @@ struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, s
 
 static void hosted_server_put_error(const struct hosted_server *s, struct jw *w)
 {
-	char at[CLOCK_ISO_SIZE];
-
 	if (!s->error.reason[0])
 		return;
 	jw_obj(w, "lastError");
@@ -392,7 +390,7 @@ static void hosted_server_put_error(const struct hosted_server *s, struct jw *w)
 	if (s->error.field[0])
 		jw_str(w, "field", s->error.field);
 	jw_str(w, "message", s->error.msg);
-	jw_str(w, "at", clock_iso(s->error_ms, at));
+	jw_str(w, "at", CLOCK_ISO(s->error_ms));
 	jw_end_obj(w);
 }
 
@@ -414,7 +412,6 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 void hosted_server_put(const struct hosted_server *s, struct jw *w)
 {
 	pid_t pid = mcp_server_pid(s->server);
-	char at[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);
 	jw_str(w, "name", s->config.entry->name);
@@ -422,7 +419,7 @@ void hosted_server_put(const struct hosted_server *s, struct jw *w)
 	jw_str(w, "sessionId", s->config.session);
 	jw_str(w, "transport", s->config.entry->transport == MCPFILE_HTTP ? "http" : "stdio");
 	jw_str(w, "state", state_names[s->state]);
-	jw_str(w, "since", clock_iso(s->since_ms, at));
+	jw_str(w, "since", CLOCK_ISO(s->since_ms));
 	put_handshake(s, w);
 	hosted_server_put_error(s, w);
 	jw_uint(w, "restarts", s->restarts);

@@ -228,9 +228,8 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 		       struct err *e)
 {
 	_cleanup_(freep) char *name = NULL, *value = NULL;
-	char path[96];
+	char *path = SHORT_TEXT(96, "%s.%.*s", field, (int)MIN(key.n, 64u), key.p);
 
-	snprintf(path, sizeof(path), "%s.%.*s", field, (int)MIN(key.n, 64u), key.p);
 	err_flatten(path);
 	if (jstr_decode(jkey_string(key), 256, &name) < 0 || !check(name))
 		return err_field(e, path, "NAME_INVALID", "%s: not a name that may stand here",
@@ -300,9 +299,8 @@ static int decode_args(struct mcpfile_entry *out, struct jval args, char *const 
 	size_t i = 0;
 
 	jarr_each(v, args) {
-		char path[32];
+		const char *path = SHORT_TEXT(32, "args[%zu]", i++);
 
-		snprintf(path, sizeof(path), "args[%zu]", i++);
 		if (decode_text(v, path, env, &out->argv[i], e) < 0)
 			return -EINVAL;
 	}

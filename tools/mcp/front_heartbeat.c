@@ -24,10 +24,8 @@ struct front_heartbeat {
  * more is cut off there. */
 static double heartbeat_number(struct slice raw)
 {
-	char text[NUMBER_MAX];
-
-	snprintf(text, sizeof(text), "%.*s", (int)MIN(raw.n, sizeof(text) - 1), raw.p);
-	return strtod(text, NULL);
+	return strtod(SHORT_TEXT(NUMBER_MAX, "%.*s", (int)MIN(raw.n, NUMBER_MAX - 1u), raw.p),
+		      NULL);
 }
 
 /* Stores the member, which the next heartbeat repeats. A member of another type or above the

@@ -197,7 +197,7 @@ static void front_question_on_answer(void *ctx, uint64_t tag _unused_, const str
 /* 2025-11-25 requires an id of a page to visit; 2026-07-28 has none. */
 static void front_question_put_params(struct buf *out, struct slice params)
 {
-	char id[33], member[64];
+	char id[33];
 
 	if (!jstr_is(jobj_get(params, "mode"), "url") ||
 	    front_question_has(params, "elicitationId")) {
@@ -205,8 +205,7 @@ static void front_question_put_params(struct buf *out, struct slice params)
 		return;
 	}
 	random_hex(id, 16);
-	snprintf(member, sizeof(member), "\"elicitationId\":\"%s\"", id);
-	mcp_object_merge(out, params, slice_of(member));
+	mcp_object_merge(out, params, slice_of(SHORT_TEXT(64, "\"elicitationId\":\"%s\"", id)));
 }
 
 static int front_question_check(const struct front_request *x, struct slice key,

@@ -140,9 +140,8 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 		     const char *field, struct err *e)
 {
 	_cleanup_(freep) char *program = NULL;
-	char path[64];
+	const char *path = SHORT_TEXT(64, "%s.command", field);
 
-	snprintf(path, sizeof(path), "%s.command", field);
 	/* Both checks come before the start, because a program that fails later has no client
 	 * to report to. */
 	program = server_reach_command(s->command, strv_env(a->env, "PATH"), path, e);
@@ -187,10 +186,9 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 		   const char *field, struct err *e)
 {
 	bool walled = session_is_walled(a->v->session);
-	char path[64];
 	int r;
+	const char *path = SHORT_TEXT(64, "%s.url", field);
 
-	snprintf(path, sizeof(path), "%s.url", field);
 	/* acpd-fetch speaks streamable HTTP alone, so a server of type sse has no way out of
 	 * the session. */
 	if (walled && strcmp(s->type, "http") != 0)

@@ -104,12 +104,11 @@ static void era_probe_refuse(struct upstream *u, const char *reason, const char 
 static void both_failed(struct upstream *u, struct slice error)
 {
 	_cleanup_(freep) char *said = NULL;
-	char text[200];
 
 	jstr_decode_shown(jobj_get(error, "message"), MCP_TEXT_MAX, &said);
-	snprintf(text, sizeof(text), "neither server/discover nor initialize succeeded: %s",
-		 said ? said : "it answered what no known revision has");
-	era_probe_refuse(u, "HANDSHAKE_FAILED", text);
+	era_probe_refuse(u, "HANDSHAKE_FAILED",
+			 SHORT_TEXT(200, "neither server/discover nor initialize succeeded: %s",
+				    said ? said : "it answered what no known revision has"));
 }
 
 /* A server that answers server/discover may know only revisions after this one. */
@@ -172,10 +171,9 @@ static void era_probe_on_initialize(void *ctx, struct slice result, struct slice
 static void era_probe_on_start_over(void *ctx)
 {
 	struct upstream *u = ctx;
-	char text[100];
 
-	snprintf(text, sizeof(text), "no answer to the handshake within %u ms", u->start_ms);
-	era_probe_refuse(u, "START_TIMEOUT", text);
+	era_probe_refuse(u, "START_TIMEOUT",
+			 SHORT_TEXT(100, "no answer to the handshake within %u ms", u->start_ms));
 }
 
 void upstream_begin(struct upstream *u)

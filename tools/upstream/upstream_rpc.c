@@ -79,7 +79,6 @@ static struct slice own_token(struct upstream_rpc_request *rq, struct slice para
 	struct jslot token = { .key = "progressToken" };
 	struct jslot meta = { .key = "_meta", .sub = &token, .nsub = 1 };
 	struct slice at;
-	char id[16];
 
 	if (jscan_object(params, &meta, 1) != JSCAN_OK || token.v.type == J_NONE ||
 	    token.v.type == J_NULL)
@@ -88,8 +87,7 @@ static struct slice own_token(struct upstream_rpc_request *rq, struct slice para
 	buf_reset(&rq->token);
 	buf_add_slice(&rq->token, at);
 	/* Replaced in place, so every other byte of the params reaches the server unchanged. */
-	snprintf(id, sizeof(id), "%u", rq->id);
-	mcp_text_splice(b, params, at, slice_of(id));
+	mcp_text_splice(b, params, at, slice_of(NUMBER_TEXT(rq->id)));
 	return buf_slice(b);
 }
 

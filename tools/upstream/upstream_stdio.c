@@ -185,19 +185,17 @@ static int mcp_stdio_on_send(void *wire, const struct upstream_rpc_out *out)
 static void log_odd(struct mcp_stdio *s, const char *what, struct slice line)
 {
 	struct noise_text first = { "" };
-	char skipped[24], cleaned[24];
 
 	if (!noise_shown(&s->noise, clock_mono_ms()))
 		return;
-	snprintf(skipped, sizeof(skipped), "%" PRIu64, s->noise.lines.skipped);
-	snprintf(cleaned, sizeof(cleaned), "%" PRIu64, s->noise.lines.cleaned);
 	if (s->up.events->hide) {
 		noise_text_set(&first, line);
 		s->up.events->hide(s->up.ctx, first.text, sizeof(first.text));
 		first.text[NOISE_SHOWN] = '\0';
 	}
-	log_warn("mcp", what, "server", s->config.name, "text", first.text, "skipped", skipped,
-		 "cleaned", cleaned);
+	log_warn("mcp", what, "server", s->config.name, "text", first.text, "skipped",
+		 NUMBER_TEXT(s->noise.lines.skipped), "cleaned",
+		 NUMBER_TEXT(s->noise.lines.cleaned));
 }
 
 /* For frames_take: a result below 0 ends it, above 0 means that the frame is not a message. */

@@ -284,9 +284,8 @@ static const struct {
 
 static int nested_refuse(const char *nested, const char *other, struct err *e)
 {
-	char field[64];
+	const char *field = SHORT_TEXT(64, "runCodeOpts.%s", nested);
 
-	snprintf(field, sizeof(field), "runCodeOpts.%s", nested);
 	return err_field(e, field, "INVALID_ARGUMENT", "give %s or %s, not both", other, field);
 }
 

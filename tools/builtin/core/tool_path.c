@@ -49,13 +49,12 @@ static int tool_path_open_beneath(int root, const char *rel, int flags)
 /* Where fd lies, by the kernel. */
 static int real_of(int fd, char **ret)
 {
-	char link[40], real[PATH_MAX];
+	char real[PATH_MAX];
 	static const char gone[] = " (deleted)";
 	struct stat a, b;
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, real, sizeof(real));
+	n = readlink(SHORT_TEXT(40, "/proc/self/fd/%d", fd), real, sizeof(real));
 	if (n < 0)
 		return -errno;
 	/* readlink(2) cuts a longer path without an error. */
@@ -227,12 +226,11 @@ void tool_path_done(struct tool_path *p)
 
 static int tool_path_reopen(const struct tool_path *p, int flags, const char *path, struct err *e)
 {
-	char link[40];
 	int fd;
 
 	/* Opens the inode that was judged: no path is resolved again. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	fd = open(SHORT_TEXT(40, "/proc/self/fd/%d", p->fd),
+		  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 	return fd < 0 ? tool_errno(e, errno, "cannot open", path) : fd;
 }
 

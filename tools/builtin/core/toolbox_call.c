@@ -62,9 +62,8 @@ void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, co
 
 static void number_put(struct jw *w, const char *key, double v)
 {
-	char text[40];
+	const char *text = SHORT_TEXT(40, "%.17g", v);
 
-	snprintf(text, sizeof(text), "%.17g", v);
 	/* JSON has neither NaN nor infinity (RFC 8259, 6). */
 	if (isfinite(v))
 		jw_raw(w, key, slice_of(text));

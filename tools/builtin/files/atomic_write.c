@@ -82,9 +82,8 @@ static int unnamed(int dir)
 /* Linked by /proc, because AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH (link(2)). */
 static int give_name(int fd, int dir, const char *name)
 {
-	char link[40];
+	const char *link = SHORT_TEXT(40, "/proc/self/fd/%d", fd);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	return linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 

@@ -146,14 +146,12 @@ static void human_put(struct jw *w, int64_t size)
 	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
 	double v = (double)size;
 	size_t i = 0;
-	char text[40];
 
 	while (v >= 1024 && i + 1 < ARRAY_SIZE(units)) {
 		v /= 1024;
 		i++;
 	}
-	snprintf(text, sizeof(text), i ? "%.1f %s" : "%.0f %s", v, units[i]);
-	jw_str(w, "humanReadableSize", text);
+	jw_str(w, "humanReadableSize", SHORT_TEXT(40, i ? "%.1f %s" : "%.0f %s", v, units[i]));
 }
 
 static int size_sum_of(struct builtin_call *c, const struct file_stat *l, const char *path,

@@ -54,14 +54,12 @@ static void watched_dirs_remember(struct watched_dirs *w, int wd, const char *pa
 
 static int watch_fd(struct watched_dirs *w, int dir, const char *path)
 {
-	char link[40];
 	int wd;
 
 	/* The kernel's error for its own limit of watches, so both limits become WATCH_LIMIT. */
 	if (w->n >= TOOL_WATCH_DIRS_MAX)
 		return -ENOSPC;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	wd = inotify_add_watch(w->fd, link, MASK);
+	wd = inotify_add_watch(w->fd, SHORT_TEXT(40, "/proc/self/fd/%d", dir), MASK);
 	if (wd < 0)
 		return -errno;
 	watched_dirs_remember(w, wd, path);

@@ -134,9 +134,8 @@ static int words(struct jval list, struct test_target *ret)
 
 static int test_target_refuse(const char *prefix, const char *name, const char *what, struct err *e)
 {
-	char path[96];
+	const char *path = SHORT_TEXT(96, "%s%.60s", prefix, name);
 
-	snprintf(path, sizeof(path), "%s%.60s", prefix, name);
 	return err_field(e, path, "FIELD_INVALID", "%s %s", path, what);
 }
 

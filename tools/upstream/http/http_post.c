@@ -209,7 +209,6 @@ static void http_post_refused(struct http_post *p)
 	struct upstream_rpc *l = &p->h->up.rpc;
 	struct rpc_msg m;
 	struct err e;
-	char how[64];
 
 	if (p->is_call && !p->sent_again && is_mismatch(body)) {
 		p->sent_again = true;
@@ -223,9 +222,9 @@ static void http_post_refused(struct http_post *p)
 		upstream_rpc_error(l, id, m.error);
 		return;
 	}
-	snprintf(how, sizeof(how), "it answered with HTTP status %d", p->status);
-	http_post_fail(
-		p, p->status == 401 || p->status == 403 ? "HTTP_UNAUTHORIZED" : "HTTP_STATUS", how);
+	http_post_fail(p,
+		       p->status == 401 || p->status == 403 ? "HTTP_UNAUTHORIZED" : "HTTP_STATUS",
+		       SHORT_TEXT(64, "it answered with HTTP status %d", p->status));
 }
 
 /* One body, one answer. Requests of the server in a batch with it are fed, too. */
