@@ -94,10 +94,8 @@ static bool url_ok(const char *url)
 		return false;
 	/* No user (@) and no fragment (#); parsers disagree about backslashes; a space would end the
 	 * request target. */
-	for (size_t i = 0; i < rest.n; i++)
-		if ((unsigned char)rest.p[i] <= 0x20 || (unsigned char)rest.p[i] >= 0x7f ||
-		    strchr("#@\\", rest.p[i]))
-			return false;
+	if (!slice_is_visible(rest, "#@\\"))
+		return false;
 	host = (struct slice){ rest.p, strcspn(rest.p, "/?") };
 	return authority_parse(host, 1, &a);
 }

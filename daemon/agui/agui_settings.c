@@ -17,20 +17,8 @@
 /* The next item of a list; false: there is none. */
 static bool next_profile_item(struct slice *list, struct slice *name, struct slice *file)
 {
-	const char *comma, *equals;
-	struct slice item;
-
-	if (!list->n)
-		return false;
 	/* There is no quoting: a file whose name has a comma cannot be given. */
-	comma = memchr(list->p, ',', list->n);
-	item = (struct slice){ list->p, comma ? (size_t)(comma - list->p) : list->n };
-	list->p += item.n + (comma ? 1 : 0);
-	list->n -= item.n + (comma ? 1 : 0);
-	equals = memchr(item.p, '=', item.n);
-	*name = (struct slice){ item.p, equals ? (size_t)(equals - item.p) : item.n };
-	*file = equals ? (struct slice){ equals + 1, item.n - name->n - 1 } : SLICE_NONE;
-	return true;
+	return list->n && slice_item(list, ',', file) && slice_item(file, '=', name);
 }
 
 static int read_profile(struct slice file, struct buf *ret, struct err *e)

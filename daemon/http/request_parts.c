@@ -107,20 +107,15 @@ static bool query_take_word(struct slice value, const char *const *words, unsign
 
 static bool query_take_text(struct slice value, struct slice *ret)
 {
-	for (size_t i = 0; i < value.n; i++)
-		if (value.p[i] < 0x21 || value.p[i] > 0x7e)
-			return false;
 	*ret = value;
-	return value.n && value.n <= QUERY_TEXT_MAX;
+	return value.n && value.n <= QUERY_TEXT_MAX && slice_is_visible(value, "");
 }
 
 static bool query_take_name(struct slice value, struct slice *ret)
 {
-	for (size_t i = 0; i < value.n; i++)
-		if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
-			return false;
 	*ret = value;
-	return value.n && value.n <= QUERY_NAME_MAX && utf8_valid(value);
+	return value.n && value.n <= QUERY_NAME_MAX && !slice_has_control(value) &&
+	       utf8_valid(value);
 }
 
 static bool query_take_value(const struct query_field *f, struct slice value, void *ret)

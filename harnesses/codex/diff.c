@@ -70,8 +70,7 @@ static void put_hunks(struct jw *w, const char *path, struct slice diff)
 	char last = '\0';
 
 	while (diff.n) {
-		const char *nl = memchr(diff.p, '\n', diff.n);
-		size_t n = nl ? (size_t)(nl - diff.p) + 1 : diff.n;
+		size_t n = slice_line(diff);
 
 		/* Lines before the first hunk ("---", "+++") are not part of either side. */
 		if (slice_starts(diff, "@@")) {

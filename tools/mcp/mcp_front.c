@@ -256,10 +256,8 @@ static bool id_is_usable(struct slice id)
 /* A name goes through several encoders; no method of MCP needs other characters. */
 static bool method_is_usable(const char *name)
 {
-	for (const char *p = name; *p; p++)
-		if (*p <= ' ' || *p > '~' || *p == '"' || *p == '\\')
-			return false;
-	return name[0] && strcmp(name, "?") != 0; /* "?": rpc_parse found it too long */
+	return name[0] && slice_is_visible(slice_of(name), "\"\\") &&
+	       strcmp(name, "?") != 0; /* "?": rpc_parse found it too long */
 }
 
 static int front_check_request(const struct mcp_front *f, const struct rpc_msg *m, struct err *e)

@@ -52,10 +52,7 @@ bool header_name_ok(struct slice s)
 
 bool header_value_ok(const char *value)
 {
-	for (const char *p = value; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return false;
-	return true;
+	return !slice_has_control(slice_of(value));
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------ */

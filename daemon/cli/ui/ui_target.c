@@ -79,13 +79,11 @@ static bool take_path(struct ui_target *t, struct slice path)
 static int target_read_url(struct ui_target *t, const char *url, struct err *e)
 {
 	struct slice rest = slice_of(url);
-	const char *slash;
 	size_t n;
 
 	if (!take_scheme(t, &rest))
 		return refuse_url(url, e);
-	slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
-	n = slash ? (size_t)(slash - rest.p) : rest.n;
+	n = strcspn(rest.p, "/");
 	if (!target_take_authority(t, (struct slice){ rest.p, n }) ||
 	    !take_path(t, slice_after(rest, n)))
 		return refuse_url(url, e);

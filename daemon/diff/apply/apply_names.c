@@ -69,14 +69,12 @@ static int name_unquote(struct slice s, struct buf *out, size_t *used)
 static bool strip_parts(struct slice *s, unsigned strip)
 {
 	while (strip--) {
-		const char *slash = memchr(s->p, '/', s->n);
+		struct slice part;
 
-		if (!slash)
+		if (!slice_cut(s, '/', &part))
 			return false;
-		while (slash < s->p + s->n && *slash == '/')
-			slash++;
-		s->n -= (size_t)(slash - s->p);
-		s->p = slash;
+		while (slice_skip(s, "/"))
+			;
 	}
 	return s->n > 0;
 }

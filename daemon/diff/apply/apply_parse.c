@@ -230,13 +230,10 @@ static int git_parse(struct patch_reader *r, struct header *h, struct err *e)
 /* Dates of diff -N: the file did not exist. */
 static bool is_epoch(struct slice s)
 {
-	const char *tab = s.n ? memchr(s.p, '\t', s.n) : NULL;
-	struct slice date;
+	struct slice name;
 
-	if (!tab)
-		return false;
-	date = (struct slice){ tab + 1, (size_t)(s.p + s.n - tab - 1) };
-	return slice_starts(date, "1970-01-01 ") || slice_starts(date, "1969-12-31 ");
+	return slice_cut(&s, '\t', &name) &&
+	       (slice_starts(s, "1970-01-01 ") || slice_starts(s, "1969-12-31 "));
 }
 
 /* The new name counts; the old one where the new one is /dev/null or cannot be read. */

@@ -35,12 +35,10 @@ struct http_client {
 /* Reads host and port, up to the path. */
 static bool http_client_take_address(struct http_client *c, struct slice rest)
 {
-	const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
+	struct slice address;
 	struct authority a;
 
-	if (slash)
-		rest.n = (size_t)(slash - rest.p);
-	if (!authority_parse(rest, 1, &a))
+	if (!slice_item(&rest, '/', &address) || !authority_parse(address, 1, &a))
 		return false;
 	c->host = xstrndup(a.host.p, a.host.n);
 	return asprintf(&c->port, "%d", a.port < 0 ? 80 : a.port) > 0;

@@ -78,29 +78,21 @@ static bool take_hex(struct slice *s, uint64_t *ret)
 
 static bool op_name_ok(struct slice name)
 {
-	for (size_t i = 0; i < name.n; i++)
-		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
-			return false;
-	return name.n && name.n <= NAME_BYTES_MAX && !slice_is(name, ".") && !slice_is(name, "..");
+	return name.n && name.n <= NAME_BYTES_MAX && !slice_has_control(name) &&
+	       !slice_is(name, ".") && !slice_is(name, "..");
 }
 
 static bool op_path_ok(struct slice path)
 {
+	struct slice name;
 	unsigned depth = 0;
 
 	if (path.n > PATH_BYTES_MAX)
 		return false;
-	for (;;) {
-		const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
-		size_t n = slash ? (size_t)(slash - path.p) : path.n;
-
-		if (!op_name_ok((struct slice){ path.p, n }) || ++depth > PATH_DEPTH_MAX + 1)
+	while (slice_item(&path, '/', &name))
+		if (!op_name_ok(name) || ++depth > PATH_DEPTH_MAX + 1)
 			return false;
-		if (!slash)
-			return true;
-		path.p += n + 1;
-		path.n -= n + 1;
-	}
+	return depth > 0;
 }
 
 int op_parse(struct slice line, struct op *op)

@@ -56,18 +56,15 @@ static int copy_tail(const struct damaged_file *f, int to, struct buf *tail)
 /* Skips the numbers of lost records, so that they are not used again. */
 static void skip_numbers(struct ledger *l, struct slice tail)
 {
-	const char *nl;
+	struct ledger_head h;
+	struct slice line;
 
-	for (; (nl = memchr(tail.p, '\n', tail.n));
-	     tail.n -= (size_t)(nl + 1 - tail.p), tail.p = nl + 1) {
-		struct ledger_head h;
-
-		if (ledger_head_parse((struct slice){ tail.p, (size_t)(nl - tail.p) }, &h) &&
+	while (slice_cut(&tail, '\n', &line))
+		if (ledger_head_parse(line, &h) &&
 		    /* Limited by the bytes of a tail: a damaged number must not jump ahead by more than
 		     * lines fit in. */
 		    h.n > l->last && h.n - l->last < LEDGER_TAIL_MAX)
 			l->last = h.n;
-	}
 }
 
 static int set_tail_aside(struct ledger *l, const struct damaged_file *f, struct buf *tail)

@@ -39,14 +39,7 @@ bool ledger_incarnation_valid(struct slice text)
 
 static bool take_quoted(struct slice *s, struct slice *ret)
 {
-	const char *end = s->n && s->p[0] == '"' ? memchr(s->p + 1, '"', s->n - 1) : NULL;
-
-	if (!end)
-		return false;
-	*ret = (struct slice){ s->p + 1, (size_t)(end - s->p) - 1 };
-	s->n -= (size_t)(end + 1 - s->p);
-	s->p = end + 1;
-	return true;
+	return slice_skip(s, "\"") && slice_cut(s, '"', ret);
 }
 
 static bool head_take_digest(struct slice *s, struct slice *ret)

@@ -41,15 +41,11 @@ static bool line_is_module(struct slice line)
 
 bool code_is_module(struct slice text)
 {
-	while (text.n) {
-		const char *end = memchr(text.p, '\n', text.n);
-		size_t n = end ? (size_t)(end - text.p) : text.n;
+	struct slice line;
 
-		if (line_is_module((struct slice){ text.p, n }))
+	while (text.n && slice_item(&text, '\n', &line))
+		if (line_is_module(line))
 			return true;
-		text = slice_after(text, n);
-		slice_skip(&text, "\n");
-	}
 	return false;
 }
 

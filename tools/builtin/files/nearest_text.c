@@ -46,20 +46,14 @@ static uint64_t line_hash(struct slice s)
 static struct text_lines nearest_split(struct slice s)
 {
 	struct text_lines ret = { 0 };
+	struct slice line;
 	size_t room = 1;
 
 	for (size_t i = 0; i < s.n; i++)
 		room += s.p[i] == '\n';
 	ret.v = xalloc(room * sizeof(*ret.v));
-	while (s.n) {
-		const char *nl = memchr(s.p, '\n', s.n);
-		size_t n = nl ? (size_t)(nl - s.p) : s.n;
-		struct slice line = { s.p, n };
-
+	while (s.n && slice_item(&s, '\n', &line))
 		ret.v[ret.n++] = (struct line){ line, line_hash(line) };
-		n += nl != NULL;
-		s = slice_after(s, n);
-	}
 	return ret;
 }
 

@@ -94,18 +94,18 @@ static int objects_take(struct pr *p)
 
 static int top_done(struct pr *p, struct slice out, int code)
 {
-	const char *end = out.n ? memchr(out.p, '\n', out.n) : NULL;
+	struct slice store;
 	struct tool_path at;
 	int r;
 
-	if (code || !end)
+	if (code || !slice_cut(&out, '\n', &store))
 		return pr_failed(p, "NOT_A_REPOSITORY", "the directory is in no repository of git");
 	/* Two lines, in the order of the options. */
-	store_note(p, (struct slice){ out.p, (size_t)(end - out.p) });
+	store_note(p, store);
 	r = p->draft ? objects_take(p) : 0;
 	if (r < 0)
 		return r;
-	out = git_line((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
+	out = git_line(out);
 	p->top = xstrndup(out.p, out.n);
 	r = tool_path_find(p->call, p->top, TOOL_PATH_STAT, &at, &p->e);
 	if (r == 0)

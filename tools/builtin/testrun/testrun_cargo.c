@@ -33,16 +33,11 @@ void test_cargo_failed(struct test_report *r, struct slice name)
  * name. */
 static bool cargo_take(struct test_report *r, struct slice name, struct slice *ret)
 {
-	char *at = r->failed.data, *end, *line;
+	struct slice rest = buf_slice(&r->failed);
 
-	if (!buf_len(&r->failed))
-		return false;
-	for (end = at + buf_len(&r->failed); at < end; at = line + 1) {
-		line = memchr(at, '\n', (size_t)(end - at));
-		*ret = (struct slice){ at, (size_t)(line - at) };
+	while (slice_cut(&rest, '\n', ret))
 		if (!name.p || slice_eq(*ret, name))
 			return true;
-	}
 	return false;
 }
 

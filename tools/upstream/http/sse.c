@@ -21,9 +21,8 @@ struct sse_read {
 
 static void sse_take_id(struct sse *s, struct slice v)
 {
-	for (size_t i = 0; i < v.n; i++)
-		if ((unsigned char)v.p[i] < 0x20 || v.p[i] == 0x7f)
-			return;
+	if (slice_has_control(v))
+		return;
 	buf_reset(&s->id);
 	buf_add_slice(&s->id, v);
 }

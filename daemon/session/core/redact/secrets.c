@@ -173,16 +173,14 @@ static struct slice trimmed(struct slice v)
 static void add_lines(struct loading *l, struct slice v)
 {
 	while (v.n) {
-		const char *end = memchr(v.p, '\n', v.n);
-		size_t n = end ? (size_t)(end - v.p) : v.n;
-		struct slice line = trimmed((struct slice){ v.p, n });
+		size_t left = v.n;
+		struct slice line;
 
+		slice_item(&v, '\n', &line);
+		line = trimmed(line);
 		/* Lines with blanks are prose or headers ("-----BEGIN ..."): to mask those would damage other text. */
-		if (line.n < v.n && line.n >= LINE_MIN && !memchr(line.p, ' ', line.n))
+		if (line.n < left && line.n >= LINE_MIN && !memchr(line.p, ' ', line.n))
 			add_quietly(l, line);
-		n += end != NULL;
-		v.p += n;
-		v.n -= n;
 	}
 }
 

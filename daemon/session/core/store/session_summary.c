@@ -139,13 +139,12 @@ struct summary_lines {
 static bool parse(struct slice text, struct summary_lines *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		const char *nl = memchr(text.p, '\n', text.n);
-		struct slice line = { text.p, nl ? (size_t)(nl - text.p) : 0 };
+		struct slice line;
 
-		if (!nl || journal_record_parse(line, &ret->rec[i]) < 0 ||
+		if (!slice_cut(&text, '\n', &line) ||
+		    journal_record_parse(line, &ret->rec[i]) < 0 ||
 		    !slice_is(ret->rec[i].kind_name, kinds[i]))
 			return false;
-		text = (struct slice){ nl + 1, text.n - line.n - 1 };
 	}
 	return text.n == 0;
 }

@@ -154,17 +154,11 @@ static int import_line(struct bundle_import *k, struct slice line, struct err *e
 /* All whole lines of what has been read; what is left is the beginning of the next. */
 static int import_lines(struct bundle_import *k, struct err *e)
 {
-	struct slice rest = buf_slice(&k->in);
-	const char *end;
+	struct slice rest = buf_slice(&k->in), line;
 	int r = 0;
 
-	while (r == 0 && rest.n && (end = memchr(rest.p, '\n', rest.n))) {
-		size_t n = (size_t)(end - rest.p);
-
-		r = import_line(k, (struct slice){ rest.p, n }, e);
-		rest.p += n + 1;
-		rest.n -= n + 1;
-	}
+	while (r == 0 && slice_cut(&rest, '\n', &line))
+		r = import_line(k, line, e);
 	buf_consume(&k->in, buf_len(&k->in) - rest.n);
 	return r;
 }

@@ -87,20 +87,19 @@ static size_t base_length(const char *base, size_t n)
 /* The provider's address replaces the listener's; a query of it stands before one of the request's. */
 static void put_url(struct buf *b, const struct model_request *r, const char *base)
 {
-	size_t root = strlen(model_api_root(r->api)), n, path;
-	struct slice below = { r->path.p + root, r->path.n - root };
-	const char *query = below.n ? memchr(below.p, '?', below.n) : NULL;
+	size_t root = strlen(model_api_root(r->api)), n;
+	struct slice query = { r->path.p + root, r->path.n - root }, below = query;
+	bool asks = slice_cut(&query, '?', &below);
 
 	if (!base)
 		base = apis[r->api].base_url;
 	n = strcspn(base, "?");
 	buf_add(b, base, base_length(base, n));
-	path = query ? (size_t)(query - below.p) : below.n;
-	buf_add(b, below.p, path);
+	buf_add_slice(b, below);
 	buf_puts(b, base + n);
-	if (query) {
+	if (asks) {
 		buf_putc(b, base[n] ? '&' : '?');
-		buf_add(b, query + 1, below.n - path - 1);
+		buf_add_slice(b, query);
 	}
 	buf_putc(b, '\0');
 }

@@ -76,16 +76,13 @@ static const struct helper_job_events job_events = { NULL, leftovers_on_done };
 static void put_trees(const struct agent_uids *uids, uid_t uid, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf trees = { 0 };
-	size_t n = 0;
+	struct slice rest, line;
 
 	agent_uids_trees(uids, uid, &trees);
+	rest = buf_slice(&trees);
 	jw_arr(w, "keep");
-	for (size_t at = 0; at < buf_len(&trees); at += n + 1) {
-		const char *line = trees.data + at, *end = memchr(line, '\n', trees.len - at);
-
-		n = end ? (size_t)(end - line) : trees.len - at;
-		jw_slice(w, NULL, (struct slice){ line, n });
-	}
+	while (rest.n && slice_item(&rest, '\n', &line))
+		jw_slice(w, NULL, line);
 	jw_end_arr(w);
 }
 

@@ -79,10 +79,7 @@ void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
 /* Bytes from 0x80 on pass: a name is UTF-8. */
 static bool name_fits(const char *name)
 {
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return false;
-	return true;
+	return !slice_has_control(slice_of(name));
 }
 
 /* It becomes a header where the artifact is served: printable ASCII alone. */
@@ -160,7 +157,7 @@ static void read_index(struct session *s)
 {
 	_cleanup_(freep) char *path = artifact_file_path(s, "index.jsonl");
 	_cleanup_(buf_done) struct buf b = { .max = INDEX_MAX + 4096 };
-	struct slice rest;
+	struct slice rest, line;
 
 	if (workspace_of(s)->artifacts.read)
 		return;
@@ -169,16 +166,9 @@ static void read_index(struct session *s)
 	if (file_read(path, INDEX_MAX, &b) < 0)
 		return;
 	rest = buf_slice(&b);
-	while (rest.n) {
-		const char *end = memchr(rest.p, '\n', rest.n);
-		size_t n = end ? (size_t)(end - rest.p) : rest.n;
-
-		artifact_read_line(s, (struct slice){ rest.p, n });
-		/* The last line can be without a newline: its write was interrupted. */
-		n += end != NULL;
-		rest.p += n;
-		rest.n -= n;
-	}
+	/* The last line can be without a newline: its write was interrupted. */
+	while (rest.n && slice_item(&rest, '\n', &line))
+		artifact_read_line(s, line);
 }
 
 static int add_line(struct session *s, const struct artifact *a)
