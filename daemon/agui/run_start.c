@@ -151,14 +151,12 @@ static bool context_is_new(struct agui_run *r)
 static int make_prompt(struct agui_run *r, struct err *e)
 {
 	struct jw w = JW(&r->prompt);
-	char random[33];
 	int ret = 0;
 
 	if (!r->news.has_people)
 		return 0;
 	/* _acpd/turn_end names the key: by it the run finds the end of its own turn. */
-	random_hex(random, 16);
-	snprintf(r->key, sizeof(r->key), "agui-%s", random);
+	snprintf(r->key, sizeof(r->key), "agui-%s", RANDOM_HEX(16));
 	jw_arr(&w, NULL);
 	for (size_t i = 0; ret == 0 && i < r->news.n; i++)
 		if (r->news.is_new[i])

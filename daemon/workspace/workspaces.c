@@ -246,12 +246,9 @@ static int ephemeral_give_away(const struct agent_user *user, const char *path)
 int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_user *user,
 			      char **ret, struct err *e)
 {
-	_cleanup_(freep) char *path = NULL;
-	char name[2 * 16 + 1];
+	_cleanup_(freep) char *path = file_join(ws->root, RANDOM_HEX(16));
 	int r = file_mkdirs(ws->root, 0711);
 
-	random_hex(name, 16);
-	path = file_join(ws->root, name);
 	if (r == 0)
 		r = mkdir(path, 0700) < 0 ? -errno : ephemeral_give_away(user, path);
 	if (r < 0)

@@ -290,17 +290,13 @@ static void plan_models(const struct harness_req *req, struct harness_plan *plan
 static int opencode_plan(const struct harness_def *def, const struct harness_req *req,
 			 struct harness_plan *plan, struct err *e)
 {
-	char path[4096], password[33];
-
 	for (size_t i = 0; i < ARRAY_SIZE(quiet_env); i++)
 		harness_plan_env(plan, quiet_env[i], "1");
-	for (size_t i = 0; i < ARRAY_SIZE(xdg_dirs); i++) {
-		snprintf(path, sizeof(path), "%s/%s", req->home, xdg_dirs[i].below_home);
-		harness_plan_env(plan, xdg_dirs[i].var, path);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(xdg_dirs); i++)
+		harness_plan_env(plan, xdg_dirs[i].var,
+				 SHORT_TEXT(4096, "%s/%s", req->home, xdg_dirs[i].below_home));
 	/* its own HTTP port would show the provider's key to anybody without a password */
-	random_hex(password, 16);
-	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
+	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", RANDOM_HEX(16));
 	plan_files(plan);
 	plan_models(req, plan);
 	plan_edits(req, plan);

@@ -15,7 +15,6 @@
 void pi_on_message_start(struct harness *h, const struct pi_record *r)
 {
 	struct jval time = jobj_get(r->m[M_MESSAGE].v.raw, "timestamp");
-	char random[17];
 
 	if (!jstr_is(jobj_get(r->m[M_MESSAGE].v.raw, "role"), "assistant"))
 		return;
@@ -24,8 +23,7 @@ void pi_on_message_start(struct harness *h, const struct pi_record *r)
 			 time.raw.p);
 		return;
 	}
-	random_hex(random, 8);
-	snprintf(h->turn.message_id, sizeof(h->turn.message_id), "m%s", random);
+	snprintf(h->turn.message_id, sizeof(h->turn.message_id), "m%s", RANDOM_HEX(8));
 }
 
 static void emit_text_chunk(struct harness *h, enum harness_update kind, struct jval text)

@@ -39,13 +39,9 @@ void pi_on_extension_error(struct harness *h, const struct pi_record *r)
 
 static void put_compaction(struct harness *h, struct jw *w, const char *status)
 {
-	char random[17];
-
 	/* An end without a start gets an id as well. */
-	if (!*h->compaction) {
-		random_hex(random, 8);
-		snprintf(h->compaction, sizeof(h->compaction), "c%s", random);
-	}
+	if (!*h->compaction)
+		snprintf(h->compaction, sizeof(h->compaction), "c%s", RANDOM_HEX(8));
 	harness_update_open(w, UPDATE_COMPACTION);
 	jw_str(w, "compactionId", h->compaction);
 	jw_str(w, "status", status);

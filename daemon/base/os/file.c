@@ -229,7 +229,7 @@ char *file_join(const char *dir, const char *name)
 	return xprintf("%s/%s", dir, name);
 }
 
-void random_hex(char *out, size_t bytes)
+char *random_hex(char *out, size_t bytes)
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char raw[64];
@@ -242,6 +242,7 @@ void random_hex(char *out, size_t bytes)
 		out[2 * i + 1] = digits[raw[i] & 15];
 	}
 	out[2 * bytes] = '\0';
+	return out;
 }
 
 char *file_own_program(void)

@@ -46,8 +46,10 @@ char *file_own_program(void);
 /* Where a program of ours is: what the variable names, else beside our own executable. NULL: it is not there, or cannot be
  * run. The caller frees. */
 char *file_program(const char *variable, const char *name);
-/* 2*bytes lower-case hex digits from getrandom(2), NUL-terminated. */
-void random_hex(char *out, size_t bytes);
+/* 2*bytes lower-case hex digits from getrandom(2), NUL-terminated. Returns out. */
+char *random_hex(char *out, size_t bytes);
+/* In memory of the block around it. */
+#define RANDOM_HEX(bytes) random_hex((char[2 *(bytes) + 1]){ 0 }, bytes)
 
 /* Whether one path lies in the tree of another, by their text alone. What comes of path after dir, without a slash at its beginning: "" if both are the same. NULL: path is elsewhere. Everything is
  * below "" and "/". Neither ends in a slash but "/". */

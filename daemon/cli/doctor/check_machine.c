@@ -112,10 +112,7 @@ static const char *const limit_names[CGROUP_LIMITS] = {
 /* As a daemon that is started from here would have them. They are gone after. */
 static struct cgroups *open_groups(void)
 {
-	char name[33];
-
-	random_hex(name, 16);
-	return cgroups_open("", name);
+	return cgroups_open("", RANDOM_HEX(16));
 }
 
 struct lacks {

@@ -115,7 +115,6 @@ void pr_done(struct pr *p)
 /* acpd/the-title-1a2b3c4d */
 static void branch_name(struct pr *p)
 {
-	char hex[9];
 	size_t n = 5;
 
 	memcpy(p->branch, "acpd/", n);
@@ -126,9 +125,8 @@ static void branch_name(struct pr *p)
 			p->branch[n++] = '-';
 	}
 	/* Two pull requests may have one title, but a branch must be new. */
-	random_hex(hex, 4);
 	snprintf(p->branch + n, sizeof(p->branch) - n, "%s%s",
-		 isalnum((unsigned char)p->branch[n - 1]) ? "-" : "", hex);
+		 isalnum((unsigned char)p->branch[n - 1]) ? "-" : "", RANDOM_HEX(4));
 }
 
 /* False: the call is ended. */
@@ -194,7 +192,7 @@ static char *pr_dir(struct builtin_call *c)
 static void pr_start(struct builtin_call *c)
 {
 	bool draft = c->dry_run || tool_arg_bool(c, "draft", true);
-	char *dir = pr_titled(c) ? pr_dir(c) : NULL, hex[17];
+	char *dir = pr_titled(c) ? pr_dir(c) : NULL;
 	struct pr *p;
 
 	if (!dir || !pr_allowed(c, draft)) {
@@ -211,11 +209,10 @@ static void pr_start(struct builtin_call *c)
 	p->base = tool_arg_str(c, "base");
 	p->patch.max = PR_PATCH_MAX;
 	branch_name(p);
-	random_hex(hex, 8);
 	p->index = xprintf("%s/acpd-index-%s",
 			   toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir :
 							       "/tmp",
-			   hex);
+			   RANDOM_HEX(8));
 	p->git = command_run_which("git", environ, p->dir, &p->e);
 	if (p->git)
 		pr_next(p);

@@ -142,14 +142,12 @@ static int node_make_dir(struct patch_plan *p, struct patch_node *n, struct err 
 
 static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 {
-	char hex[17];
 	int r;
 
 	r = n->at.dir < 0 ? node_make_dir(p, n, e) : 0;
 	if (r < 0)
 		return r;
-	random_hex(hex, 8);
-	snprintf(n->staged, sizeof(n->staged), STAGE_PREFIX "%s", hex);
+	snprintf(n->staged, sizeof(n->staged), STAGE_PREFIX "%s", RANDOM_HEX(8));
 	/* A removal needs only the name: the exchange moves the old file to it. */
 	if (!n->planned)
 		return 0;

@@ -70,10 +70,7 @@ static const struct known *find_known(const char *name, const char *dir)
 /* Its name cannot be guessed, so that no other process can put a file there before. */
 static char *report_path(const struct toolbox *b, const char *suffix)
 {
-	char name[17];
-
-	random_hex(name, 8);
-	return xprintf("%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix);
+	return xprintf("%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), RANDOM_HEX(8), suffix);
 }
 
 /* npm starts any runner: which one is found in package.json. */

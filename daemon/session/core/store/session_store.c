@@ -198,10 +198,7 @@ int store_begin_incarnation(struct session_store *st, const char *new_id, struct
 
 int store_mint_incarnation(struct session_store *st, struct err *e)
 {
-	char id[2 * INCARNATION_BYTES + 1];
-
-	random_hex(id, INCARNATION_BYTES);
-	return store_begin_incarnation(st, id, e);
+	return store_begin_incarnation(st, RANDOM_HEX(INCARNATION_BYTES), e);
 }
 
 void store_forget_keys(struct session_store *st)
