@@ -158,12 +158,10 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 
 static int check_auth_methods(struct slice methods, const char *prefix, struct err *e)
 {
-	char member[48];
-
 	jarr_each_at(i, v, methods) {
 		_cleanup_(freep) char *id = NULL;
+		const char *member = SHORT_TEXT(48, "authMethods[%zu]", i);
 
-		snprintf(member, sizeof(member), "authMethods[%zu]", i);
 		if (v.type != J_OBJECT || jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
 			return jdec_refuse(e, prefix, member, "FIELD_INVALID",
 					   "must be an object with an id");

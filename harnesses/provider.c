@@ -57,14 +57,12 @@ static int check_provider_api(const char *api, struct err *e)
 
 static int check_models(struct slice models, struct err *e)
 {
-	char path[64];
-
 	if (!models.n)
 		return 0;
 	jarr_each_at(i, v, models) {
 		_cleanup_(freep) char *text = NULL;
+		const char *path = SHORT_TEXT(64, FIELD "models[%zu]", i);
 
-		snprintf(path, sizeof(path), FIELD "models[%zu]", i);
 		if (i >= MODELS_MAX)
 			return err_field(e, path, "TOO_MANY", "more than %d models", MODELS_MAX);
 		if (jstr_decode(v, MODEL_LEN_MAX, &text) < 0 || !*text)

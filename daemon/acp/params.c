@@ -227,7 +227,6 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 
 static int check_dirs(struct jval list, const struct harness_caps *caps, struct err *e)
 {
-	char path[48];
 	size_t n = 0;
 
 	if (list.type == J_NONE || list.type == J_NULL)
@@ -237,8 +236,8 @@ static int check_dirs(struct jval list, const struct harness_caps *caps, struct 
 				 "additionalDirectories must be an array");
 	jarr_each(v, list) {
 		_cleanup_(freep) char *dir = NULL;
+		const char *path = SHORT_TEXT(48, "additionalDirectories[%zu]", n++);
 
-		snprintf(path, sizeof(path), "additionalDirectories[%zu]", n++);
 		if (jstr_decode(v, PATH_LEN_MAX, &dir) < 0)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
 		if (dir[0] != '/')

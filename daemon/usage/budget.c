@@ -61,13 +61,11 @@ static bool read_limit(int kind, struct jval v, uint64_t *ret)
 
 int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struct err *e)
 {
-	char path[96];
-
 	memset(ret, 0, sizeof(*ret));
 	jobj_each(key, v, raw) {
 		int kind = budget_kind_find(key);
+		const char *path = SHORT_TEXT(96, "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
 
-		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
 		if (kind < 0)
 			return err_field(e, path, "PARAM_UNSUPPORTED",
 					 "there is no such budget; known are steps, toolCalls, "
@@ -82,14 +80,13 @@ int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struc
 
 int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e)
 {
-	char path[64];
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	jobj_each(key, v, raw) {
 		bool turn = jkey_is(key, "turn");
+		const char *path = SHORT_TEXT(64, "%s.%.*s", prefix, (int)MIN(key.n, 24u), key.p);
 
-		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 24u), key.p);
 		if (!turn && !jkey_is(key, "session"))
 			return err_field(e, path, "PARAM_UNSUPPORTED",
 					 "budgets are for \"turn\" and \"session\"");

@@ -283,14 +283,13 @@ static int add_hosted_one(struct assembly *a, const char *name, const char *fiel
 
 static int add_hosted(struct assembly *a, struct err *e)
 {
-	char field[48];
 	size_t i = 0;
 	int r;
 
 	jarr_each(v, a->request.hosted) {
 		_cleanup_(freep) char *name = NULL;
+		const char *field = SHORT_TEXT(48, "_meta.acpd.mcp.hosted[%zu]", i++);
 
-		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i++);
 		if (jstr_decode(v, 256, &name) < 0)
 			return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
 		r = add_hosted_one(a, name, field, e);

@@ -60,13 +60,12 @@ static void put_below(struct err *e, const char *prefix)
 
 static int server_request_check_names(struct slice array, const char *field, struct err *e)
 {
-	char path[64];
 	size_t i = 0;
 
 	jarr_each(v, array) {
 		_cleanup_(freep) char *name = NULL;
+		const char *path = SHORT_TEXT(64, "%s[%zu]", field, i++);
 
-		snprintf(path, sizeof(path), "%s[%zu]", field, i++);
 		if (jstr_decode(v, WISH_NAME_MAX, &name) < 0)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a name", path);
 	}

@@ -332,12 +332,10 @@ void legacy_questions_unasked(struct legacy *l, struct slice id)
 /* Answers that are missing leave their questions open; the next round asks them again. */
 static void give_answers(struct legacy_call *lc, struct slice responses)
 {
-	char key[24];
-
 	list_each(a, &lc->asks, struct legacy_question, link) {
 		struct jval v;
+		const char *key = SHORT_TEXT(24, "ask-%u", a->no);
 
-		snprintf(key, sizeof(key), "ask-%u", a->no);
 		v = jobj_get(responses, key);
 		if (v.type != J_OBJECT)
 			continue;

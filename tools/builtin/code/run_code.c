@@ -79,13 +79,12 @@ static bool language_is_configured(const struct toolbox *b, const struct languag
 
 static int interpreter_check_words(struct jval list, const char *path, struct err *e)
 {
-	char at[96];
 	size_t n = 0;
 
 	jarr_each(v, list) {
 		_cleanup_(freep) char *word = NULL;
+		const char *at = SHORT_TEXT(96, "%s[%zu]", path, n++);
 
-		snprintf(at, sizeof(at), "%s[%zu]", path, n++);
 		if (jstr_decode(v, PATH_BYTES_MAX, &word) < 0 || !*word)
 			return err_field(e, at, "FIELD_INVALID", "%s must be a word", at);
 	}
@@ -94,13 +93,12 @@ static int interpreter_check_words(struct jval list, const char *path, struct er
 
 int code_interpreters_check(struct slice interpreters, struct err *e)
 {
-	char path[80];
 	int r;
 
 	jobj_each(key, v, interpreters) {
 		size_t i = 0;
+		const char *path = SHORT_TEXT(80, "interpreters.%.*s", (int)MIN(key.n, 40u), key.p);
 
-		snprintf(path, sizeof(path), "interpreters.%.*s", (int)MIN(key.n, 40u), key.p);
 		while (i < ARRAY_SIZE(languages) && !jkey_is(key, languages[i].names[0]))
 			i++;
 		if (i == ARRAY_SIZE(languages))

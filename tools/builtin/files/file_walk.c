@@ -35,7 +35,6 @@ int file_walk_open(int dir, const char *name, struct stat *sb)
 {
 	/* O_PATH first: a FIFO or device must not be opened to find out what it is. */
 	_cleanup_(closep) int held = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	char link[40];
 	struct stat own;
 	int fd;
 
@@ -43,9 +42,8 @@ int file_walk_open(int dir, const char *name, struct stat *sb)
 		return -errno;
 	if (!S_ISREG((sb ? sb : &own)->st_mode))
 		return -EINVAL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", held);
 	/* Through the held descriptor, so the opened inode is the one that was checked. */
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = open(SHORT_TEXT(40, "/proc/self/fd/%d", held), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 

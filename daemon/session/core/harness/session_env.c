@@ -219,13 +219,12 @@ static int check_value(struct jval v, size_t name, const char *path, struct err 
 
 static int check_variables(struct jval env, const struct parameter_check *c, struct err *e)
 {
-	char path[96];
 	size_t n = 0;
 
 	jobj_each(key, v, env) {
 		int r;
+		const char *path = SHORT_TEXT(96, "%s.%.*s", c->field, (int)MIN(key.n, 64u), key.p);
 
-		snprintf(path, sizeof(path), "%s.%.*s", c->field, (int)MIN(key.n, 64u), key.p);
 		if (n++ >= EXTRA_ENV_MAX)
 			return err_field(e, path, "TOO_MANY", "more than %d variables",
 					 EXTRA_ENV_MAX);
