@@ -17,15 +17,9 @@
 
 struct agui;
 
-struct agui_config {
-	struct loop *loop;
-	struct session_store *store;
-	struct acp_server *acp;
-	const char *state;
-	const char *profiles; /* --profile, or NULL */
-};
-
-struct agui *agui_new(const struct agui_config *cfg);
+/* profiles: --profile, or NULL. */
+struct agui *agui_new(struct loop *loop, struct session_store *store, struct acp_server *acp,
+		      const char *state, const char *profiles);
 /* No run is open: their streams have been freed. */
 struct agui *agui_free(struct agui *a);
 /* Each item is NAME=FILE, and the files can be read. OPTION_INVALID. */

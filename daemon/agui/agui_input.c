@@ -228,39 +228,28 @@ bool agui_input_is_old(const struct agui_input *in)
 
 /* --- content as ACP has it ------------------------------------------------------------------------------------------ */
 
-static void put_origin(struct jw *w, const struct agui_message *m)
-{
-	jw_object(w, "_meta",
-		  JW_OBJ("agui", JW_STR("id", m->id), JW_STR("role", role_words[m->role])));
-	jw_end_obj(w);
-}
+/* The member of a block that tells which message it is of. */
+#define JW_ORIGIN(m)                                                                               \
+	JW_OBJ("_meta",                                                                            \
+	       JW_OBJ("agui", JW_STR("id", (m)->id), JW_STR("role", role_words[(m)->role])))
 
 static void put_said_block(struct jw *w, const struct agui_message *m, struct slice raw_text)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", raw_text);
-	put_origin(w, m);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", raw_text), JW_ORIGIN(m));
 }
 
 static void put_data_block(struct jw *w, const struct agui_message *m, const char *type,
 			   struct jval value, struct jval mime)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", type);
-	jw_raw(w, "data", value.raw);
-	jw_raw(w, "mimeType", mime.raw);
-	put_origin(w, m);
+	jw_object(w, NULL, JW_STR("type", type), JW_RAW("data", value.raw),
+		  JW_RAW("mimeType", mime.raw), JW_ORIGIN(m));
 }
 
 static void put_link_block(struct jw *w, const struct agui_message *m, struct jval url)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "resource_link");
-	jw_raw(w, "uri", url.raw);
 	/* ACP requires a name, and AG-UI has none. */
-	jw_raw(w, "name", url.raw);
-	put_origin(w, m);
+	jw_object(w, NULL, JW_STR("type", "resource_link"), JW_RAW("uri", url.raw),
+		  JW_RAW("name", url.raw), JW_ORIGIN(m));
 }
 
 /* Images and sounds as data, and whatever there is an address for. False: there is no block for it. */

@@ -188,29 +188,23 @@ void agui_run_put_trace(const struct agui_run *r, struct jw *w)
 
 /* --- which tool calls of the harness are calls to tools of the front end --------------------------------- */
 
-/* The tool of the front end that these words of a harness are about; the caller frees. */
-static char *served_tool(const struct session *s, const char *said)
-{
-	_cleanup_(freep) char *named = mcp_servers_named(s, said);
-	struct slice tool = slice_of(named);
-
-	/* mcp_servers_named returns SERVER/TOOL. */
-	if (!named || !slice_skip(&tool, AGUI_SERVER "/"))
-		return NULL;
-	return xstrdup(tool.p);
-}
-
 /* Its name, or what it calls itself, has server and tool in it. */
 static bool names_front_tool(const struct session *s, struct slice update, char **tool)
 {
 	struct jval name = jobj_get(update, "name");
-	_cleanup_(freep) char *said = NULL;
+	_cleanup_(freep) char *said = NULL, *served = NULL;
+	struct slice own;
 
 	if (jstr_decode(name.type == J_STRING ? name : jobj_get(update, "title"), RPC_ID_MAX,
 			&said) < 0)
 		return false;
-	*tool = served_tool(s, said);
-	return *tool != NULL;
+	/* mcp_servers_named returns SERVER/TOOL, or NULL. */
+	served = mcp_servers_named(s, said);
+	own = slice_of(served);
+	if (!slice_skip(&own, AGUI_SERVER "/"))
+		return false;
+	*tool = xstrdup(own.p);
+	return true;
 }
 
 /* A history has no calls that may still come: its own are found by what is known of them. */
@@ -371,15 +365,16 @@ void agui_ask(void *ctx, const struct http_request *rq, struct slice harness, st
 
 /* --- what all runs share ---------------------------------------------------------------------------------------------- */
 
-struct agui *agui_new(const struct agui_config *cfg)
+struct agui *agui_new(struct loop *loop, struct session_store *store, struct acp_server *acp,
+		      const char *state, const char *profiles)
 {
 	struct agui *a = new0(struct agui);
 
-	a->loop = cfg->loop;
-	a->store = cfg->store;
-	a->acp = cfg->acp;
-	a->profiles = xstrdup(cfg->profiles);
-	a->threads = agui_threads_new(cfg->state, cfg->store);
+	a->loop = loop;
+	a->store = store;
+	a->acp = acp;
+	a->profiles = xstrdup(profiles);
+	a->threads = agui_threads_new(state, store);
 	list_init(&a->links);
 	return a;
 }

@@ -130,12 +130,6 @@ void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_calls_end(struct agui_talk *t);
 
-void agui_call_release(struct agui_talk *t, struct agui_call *c);
-/* One more can be. */
-bool agui_calls_may_hold(const struct agui_talk *t);
-/* More is known of one that is held. */
-void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args);
-
 /* talk_more.c */
 void agui_talk_plan_update(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq, struct slice update);

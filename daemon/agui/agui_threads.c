@@ -57,13 +57,10 @@ void agui_thread_drop(struct agui_thread *t)
 
 void agui_thread_tell(struct agui_thread *t, const char *id, const char digest[AGUI_DIGEST_HEX])
 {
-	struct agui_told *more = realloc(t->told, (t->ntold + 1) * sizeof(*more));
+	struct agui_told *one = GROW(t->told, t->ntold);
 
-	if (!more)
-		abort();
-	t->told = more;
-	more[t->ntold] = (struct agui_told){ .id = xstrdup(id) };
-	snprintf(more[t->ntold++].digest, AGUI_DIGEST_HEX, "%s", digest);
+	one->id = xstrdup(id);
+	snprintf(one->digest, AGUI_DIGEST_HEX, "%s", digest);
 }
 
 static struct agui_over *over_add(struct agui_thread *t)

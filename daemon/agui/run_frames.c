@@ -337,19 +337,14 @@ static void finish_with_questions(struct agui_run *r)
 	end_finished(r, &w);
 }
 
-static void tell_calls(struct agui_run *r)
-{
-	list_each(c, &r->link->calls, struct agui_front_call, link)
-		agui_talk_front_call(&r->talk, c->id, c->tool, c->args);
-}
-
 /* The client carries them out, and brings their results with its next run. */
 static void finish_with_calls(struct agui_run *r)
 {
 	struct jw w;
 
 	agui_talk_close(&r->talk);
-	tell_calls(r);
+	list_each(c, &r->link->calls, struct agui_front_call, link)
+		agui_talk_front_call(&r->talk, c->id, c->tool, c->args);
 	w = begin_finished(r);
 	if (!r->talk.is_old) {
 		jw_obj(&w, "outcome");

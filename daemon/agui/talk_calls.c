@@ -173,22 +173,6 @@ static void call_result_text(struct slice update, struct buf *b)
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-static struct agui_call *harness_call_new(struct agui_talk *t, const char *harness_id)
-{
-	struct agui_call *c = new0(struct agui_call), *first;
-
-	if (t->calls.n == AGUI_CALLS_MAX) {
-		/* Released first: a call that is held back would never be shown. */
-		first = list_first(&t->calls.list, struct agui_call, link);
-		agui_call_release(t, first);
-		harness_call_free(&t->calls, first);
-	}
-	c->harness_id = xstrdup(harness_id);
-	list_add_tail(&t->calls.list, &c->link);
-	t->calls.n++;
-	return c;
-}
-
 static void keep_args(struct agui_call *c, struct slice args)
 {
 	/* A snapshot shows {} for arguments that are too large. */
@@ -211,6 +195,45 @@ static void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slic
 		tell_args(t, c->id, args);
 }
 
+static void agui_call_release(struct agui_talk *t, struct agui_call *c)
+{
+	/* A history needs the arguments later, for the call's message. */
+	_cleanup_(freep) char *args = t->is_history ? NULL : TAKE_PTR(c->args);
+
+	if (!c->held)
+		return;
+	c->held = false;
+	agui_said_done(&c->said);
+	if (!t->is_history)
+		agui_call_show(t, c, slice_of(args));
+}
+
+static struct agui_call *harness_call_new(struct agui_talk *t, const char *harness_id)
+{
+	struct agui_call *c = new0(struct agui_call), *first;
+
+	if (t->calls.n == AGUI_CALLS_MAX) {
+		/* Released first: a call that is held back would never be shown. */
+		first = list_first(&t->calls.list, struct agui_call, link);
+		agui_call_release(t, first);
+		harness_call_free(&t->calls, first);
+	}
+	c->harness_id = xstrdup(harness_id);
+	list_add_tail(&t->calls.list, &c->link);
+	t->calls.n++;
+	return c;
+}
+
+/* One more can be held. */
+static bool agui_calls_may_hold(const struct agui_talk *t)
+{
+	unsigned held = 0;
+
+	list_each(c, (struct list *)&t->calls.list, struct agui_call, link)
+		held += c->held;
+	return held < AGUI_HELD_MAX;
+}
+
 /* A call to a tool of the front end is told when it comes there. */
 static void find_owner(struct agui_talk *t, struct agui_call *c, struct slice update)
 {
@@ -227,24 +250,19 @@ static void find_owner(struct agui_talk *t, struct agui_call *c, struct slice up
 	c->held = whose == OWNER_UNKNOWN && agui_calls_may_hold(t);
 }
 
-static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, const char *id)
-{
-	struct agui_call *c = harness_call_new(t, id);
-
-	c->seq = seq;
-	find_owner(t, c, update);
-	if (!c->hidden)
-		agui_call_show(t, c, call_args(update));
-}
-
 void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	_cleanup_(freep) char *id = NULL;
+	struct agui_call *c;
 
 	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0 ||
 	    find_harness_call(t, id))
 		return;
-	begin_call(t, seq, update, id);
+	c = harness_call_new(t, id);
+	c->seq = seq;
+	find_owner(t, c, update);
+	if (!c->hidden)
+		agui_call_show(t, c, call_args(update));
 	/* The first report may have progress, or the result, already. */
 	agui_talk_call_update(t, seq, update);
 }
@@ -336,6 +354,18 @@ static void show_progress(struct agui_talk *t, struct agui_call *c, uint64_t seq
 		show_activity(t, c, seq, update);
 }
 
+/* More is known of one that is held. */
+static void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args)
+{
+	if (!args.n)
+		return;
+	c->said.args = agui_args_digest(args);
+	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
+	/* Too large to be stored until it is known whose call this is. */
+	if (args.n > AGUI_HELD_ARGS_MAX)
+		agui_call_release(t, c);
+}
+
 void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	_cleanup_(freep) char *id = NULL;
@@ -371,39 +401,6 @@ void agui_calls_end(struct agui_talk *t)
 }
 
 /* --- calls that are held back ---------------------------------------------------------------------------- */
-
-void agui_call_release(struct agui_talk *t, struct agui_call *c)
-{
-	/* A history needs the arguments later, for the call's message. */
-	_cleanup_(freep) char *args = t->is_history ? NULL : TAKE_PTR(c->args);
-
-	if (!c->held)
-		return;
-	c->held = false;
-	agui_said_done(&c->said);
-	if (!t->is_history)
-		agui_call_show(t, c, slice_of(args));
-}
-
-void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args)
-{
-	if (!args.n)
-		return;
-	c->said.args = agui_args_digest(args);
-	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
-	/* Too large to be stored until it is known whose call this is. */
-	if (args.n > AGUI_HELD_ARGS_MAX)
-		agui_call_release(t, c);
-}
-
-bool agui_calls_may_hold(const struct agui_talk *t)
-{
-	unsigned held = 0;
-
-	list_each(c, (struct list *)&t->calls.list, struct agui_call, link)
-		held += c->held;
-	return held < AGUI_HELD_MAX;
-}
 
 void agui_talk_release(struct agui_talk *t)
 {

@@ -292,8 +292,7 @@ static void build_servers(struct daemon *d)
 	ac.life = d->life;
 	ac.tokens = d->tokens;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
-	d->agui =
-		agui_new(&(struct agui_config){ d->loop, d->store, d->acp, c->state, c->profile });
+	d->agui = agui_new(d->loop, d->store, d->acp, c->state, c->profile);
 	d->ui_dir = viewer_dir(c->ui_dir);
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,
