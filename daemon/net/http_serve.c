@@ -17,12 +17,13 @@
 #define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
 #define SHORT_BODY (CONN_BATCH_BYTES - HEAD_BYTES)
 
-static int http_put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
-			   unsigned char *end)
+int http_put_header(struct lws *wsi, const char *name, struct slice value, unsigned char **p,
+		    unsigned char *end)
 {
 	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
-					   (const unsigned char *)value, (int)strlen(value), p,
-					   end);
+					   (const unsigned char *)value.p, (int)value.n, p, end) ?
+		       -1 :
+		       0;
 }
 
 /* The beginning of every reply. If the length is unknown, lws sends "Connection: close" and closes; chunked coding
@@ -42,8 +43,8 @@ static int http_put_status(struct lws *wsi, const struct http_reply *r, bool chu
 								LWS_ILLEGAL_HTTP_CONTENT_LEN,
 						   p, end);
 	return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
-	       http_put_header(wsi, "content-type:", r->content_type, p, end) ||
-	       http_put_header(wsi, "transfer-encoding:", "chunked", p, end);
+	       http_put_header(wsi, "content-type:", slice_of(r->content_type), p, end) ||
+	       http_put_header(wsi, "transfer-encoding:", SLICE("chunked"), p, end);
 }
 
 static bool closes(struct lws *wsi)
@@ -62,13 +63,13 @@ static int http_put_head(struct lws *wsi, const struct http_reply *r, bool chunk
 	if (cors_put(wsi, r->status == 204, p, end) < 0)
 		return -1;
 	for (unsigned i = 0; i < r->nheaders; i++)
-		if (http_put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
+		if (http_put_header(wsi, r->headers[i].name, slice_of(r->headers[i].value), p, end))
 			return -1;
 	for (const struct http_header *h = r->always; h && h->name; h++)
-		if (http_put_header(wsi, h->name, h->value, p, end))
+		if (http_put_header(wsi, h->name, slice_of(h->value), p, end))
 			return -1;
 	if (closes(wsi) && (!r->stream || r->sized || chunked) &&
-	    http_put_header(wsi, "connection:", "close", p, end))
+	    http_put_header(wsi, "connection:", SLICE("close"), p, end))
 		return -1;
 	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
 }

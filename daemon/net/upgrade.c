@@ -254,9 +254,8 @@ int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args)
 	char *id = visitor_of(wsi)->id;
 
 	random_hex(id, 16);
-	return lws_add_http_header_by_name(
-		wsi, (const unsigned char *)"Acp-Connection-Id:", (const unsigned char *)id, 32,
-		(unsigned char **)&args->p, end);
+	return http_put_header(wsi, "Acp-Connection-Id:", slice_of(id), (unsigned char **)&args->p,
+			       end);
 }
 
 /* --- CORS ------------------------------------------------------------------------------------------------------ */
@@ -280,15 +279,6 @@ bool cors_is_preflight(struct lws *wsi, const char *method)
 	       has_custom(wsi, REQUEST_METHOD);
 }
 
-static int cors_put_header(struct lws *wsi, const char *name, struct slice value, unsigned char **p,
-			   unsigned char *end)
-{
-	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
-					   (const unsigned char *)value.p, (int)value.n, p, end) ?
-		       -1 :
-		       0;
-}
-
 /* Names and commas, nothing that could end a header. */
 static bool is_list_of_names(struct slice s)
 {
@@ -304,14 +294,14 @@ static int put_preflight(struct lws *wsi, unsigned char **p, unsigned char *end)
 	char buf[CORS_HEADERS_MAX];
 	struct slice asked = header_get(wsi, WSI_TOKEN_HTTP_AC_REQUEST_HEADERS, buf, sizeof(buf));
 
-	if (cors_put_header(wsi, "access-control-allow-methods:", SLICE(METHODS), p, end) < 0 ||
-	    cors_put_header(wsi, "access-control-allow-headers:",
+	if (http_put_header(wsi, "access-control-allow-methods:", SLICE(METHODS), p, end) < 0 ||
+	    http_put_header(wsi, "access-control-allow-headers:",
 			    is_list_of_names(asked) ? asked : SLICE(HEADERS), p, end) < 0 ||
-	    cors_put_header(wsi, "access-control-max-age:", SLICE("600"), p, end) < 0)
+	    http_put_header(wsi, "access-control-max-age:", SLICE("600"), p, end) < 0)
 		return -1;
 	return !has_custom(wsi, PRIVATE_NETWORK) ?
 		       0 :
-		       cors_put_header(wsi, "access-control-allow-private-network:", SLICE("true"),
+		       http_put_header(wsi, "access-control-allow-private-network:", SLICE("true"),
 				       p, end);
 }
 
@@ -323,11 +313,11 @@ int cors_put(struct lws *wsi, bool preflight, unsigned char **p, unsigned char *
 
 	if (!origin.n || !admission_origin_ok(n->admission, origin))
 		return 0;
-	if (cors_put_header(wsi, "access-control-allow-origin:", origin, p, end) < 0 ||
-	    cors_put_header(wsi, "vary:", SLICE("Origin, Access-Control-Request-Headers"), p, end) <
+	if (http_put_header(wsi, "access-control-allow-origin:", origin, p, end) < 0 ||
+	    http_put_header(wsi, "vary:", SLICE("Origin, Access-Control-Request-Headers"), p, end) <
 		    0)
 		return -1;
 	return preflight ? put_preflight(wsi, p, end) :
-			   cors_put_header(wsi, "access-control-expose-headers:", SLICE(EXPOSED), p,
+			   http_put_header(wsi, "access-control-expose-headers:", SLICE(EXPOSED), p,
 					   end);
 }

@@ -172,6 +172,9 @@ int cors_put(struct lws *wsi, bool preflight, unsigned char **p, unsigned char *
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
 int http_writeable(struct peer *p);
 void http_closed(struct peer *p);
+/* Adds a header, name with its colon, at *p. -1: it does not fit. */
+int http_put_header(struct lws *wsi, const char *name, struct slice value, unsigned char **p,
+		    unsigned char *end);
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message);
 /* The same with one more header. */
 int http_refuse_with(struct lws *wsi, int status, const char *reason, const char *message,

@@ -59,43 +59,33 @@ static void put_network(struct metric_sink *m, const struct machine_facts *f)
 
 /* --- disks ------------------------------------------------------------------------------------------------ */
 
+static const struct {
+	const char *name, *help;
+} disk_families[] = {
+	{ "acpd_filesystem_size_bytes", "Size of the file system that a directory is on." },
+	{ "acpd_filesystem_available_bytes", "Bytes of it that the daemon may still write." },
+	{ "acpd_filesystem_files", "Inodes of it; 0 where there is no bound." },
+	{ "acpd_filesystem_files_available", "Inodes of it that can still be had." },
+};
+
 struct disk {
 	const char *of, *path;
+	bool found;
+	double value[ARRAY_SIZE(disk_families)]; /* in their order */
+};
+
+static void disk_read(struct disk *d)
+{
 	struct statvfs fs;
-};
 
-static double disk_size(const struct disk *d)
-{
-	return (double)d->fs.f_blocks * (double)d->fs.f_frsize;
+	d->found = d->path && statvfs(d->path, &fs) == 0;
+	if (!d->found)
+		return;
+	d->value[0] = (double)fs.f_blocks * (double)fs.f_frsize;
+	d->value[1] = (double)fs.f_bavail * (double)fs.f_frsize;
+	d->value[2] = (double)fs.f_files;
+	d->value[3] = (double)fs.f_favail;
 }
-
-static double disk_available(const struct disk *d)
-{
-	return (double)d->fs.f_bavail * (double)d->fs.f_frsize;
-}
-
-static double disk_files(const struct disk *d)
-{
-	return (double)d->fs.f_files;
-}
-
-static double disk_files_free(const struct disk *d)
-{
-	return (double)d->fs.f_favail;
-}
-
-static const struct disk_row {
-	const char *name, *help;
-	double (*of)(const struct disk *d);
-} disk_rows[] = {
-	{ "acpd_filesystem_size_bytes", "Size of the file system that a directory is on.",
-	  disk_size },
-	{ "acpd_filesystem_available_bytes", "Bytes of it that the daemon may still write.",
-	  disk_available },
-	{ "acpd_filesystem_files", "Inodes of it; 0 where there is no bound.", disk_files },
-	{ "acpd_filesystem_files_available", "Inodes of it that can still be had.",
-	  disk_files_free },
-};
 
 static void put_disks(const struct http_context *ctx, struct metric_sink *m)
 {
@@ -103,15 +93,13 @@ static void put_disks(const struct http_context *ctx, struct metric_sink *m)
 				{ .of = "workspaces", .path = ctx->workspaces } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
-		if (disks[i].path && statvfs(disks[i].path, &disks[i].fs) < 0)
-			disks[i].path = NULL;
+		disk_read(&disks[i]);
 	/* Family by family, because the format of Prometheus wants the points of one in one group. */
-	for (size_t row = 0; row < ARRAY_SIZE(disk_rows); row++) {
-		metric_family(m, disk_rows[row].name, disk_rows[row].help);
+	for (size_t f = 0; f < ARRAY_SIZE(disk_families); f++) {
+		metric_family(m, disk_families[f].name, disk_families[f].help);
 		for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
-			if (disks[i].path)
-				metric_point(m, "directory", disks[i].of,
-					     disk_rows[row].of(&disks[i]));
+			if (disks[i].found)
+				metric_point(m, "directory", disks[i].of, disks[i].value[f]);
 	}
 }
 
@@ -140,10 +128,21 @@ static void put_self(struct metric_sink *m)
 
 /* --- what it has started ---------------------------------------------------------------------------------- */
 
+static const struct {
+	const char *name, *help;
+} child_families[] = {
+	{ "acpd_child_cpu_seconds_total",
+	  "CPU time of a process that the daemon started, and of children that it waited for." },
+	{ "acpd_child_resident_memory_bytes", "Its resident memory." },
+	{ "acpd_child_virtual_memory_bytes", "Its address space." },
+	{ "acpd_child_threads", "Its threads." },
+	{ "acpd_child_start_time_seconds", "When it was started, in Unix time." },
+};
+
 struct child_row {
 	char name[64], pid[12];
-	const char *harness; /* NULL: it is none */
-	struct process_facts facts;
+	const char *harness;			  /* NULL: it is none */
+	double value[ARRAY_SIZE(child_families)]; /* in their order */
 };
 
 struct child_rows {
@@ -162,10 +161,16 @@ static void add_child(const struct http_context *ctx, struct child_rows *c,
 		      const struct tree_own *own)
 {
 	struct child_row *r = &c->row[c->n];
+	struct process_facts f;
 
 	/* A process that has exited since the list was made has no row. */
-	if (!process_facts_read(own->pid, &r->facts))
+	if (!process_facts_read(own->pid, &f))
 		return;
+	r->value[0] = f.cpu_secs + f.waited_secs;
+	r->value[1] = (double)f.resident;
+	r->value[2] = (double)f.space;
+	r->value[3] = f.threads;
+	r->value[4] = f.started;
 	snprintf(r->name, sizeof(r->name), "%s", own->session ? own->session : "");
 	snprintf(r->pid, sizeof(r->pid), "%d", (int)own->pid);
 	r->harness = harness_of(ctx, r->name);
@@ -184,58 +189,20 @@ static void list_children(const struct http_context *ctx, struct child_rows *c)
 		add_child(ctx, c, &own[i]);
 }
 
-static double child_cpu(const struct process_facts *f)
-{
-	return f->cpu_secs + f->waited_secs;
-}
-
-static double child_resident(const struct process_facts *f)
-{
-	return (double)f->resident;
-}
-
-static double child_space(const struct process_facts *f)
-{
-	return (double)f->space;
-}
-
-static double child_threads(const struct process_facts *f)
-{
-	return f->threads;
-}
-
-static double child_started(const struct process_facts *f)
-{
-	return f->started;
-}
-
-static const struct {
-	const char *name, *help;
-	double (*of)(const struct process_facts *f);
-} child_fields[] = {
-	{ "acpd_child_cpu_seconds_total",
-	  "CPU time of a process that the daemon started, and of children that it waited for.",
-	  child_cpu },
-	{ "acpd_child_resident_memory_bytes", "Its resident memory.", child_resident },
-	{ "acpd_child_virtual_memory_bytes", "Its address space.", child_space },
-	{ "acpd_child_threads", "Its threads.", child_threads },
-	{ "acpd_child_start_time_seconds", "When it was started, in Unix time.", child_started },
-};
-
 static void put_children(const struct http_context *ctx, struct metric_sink *m)
 {
 	struct child_rows c;
 
 	list_children(ctx, &c);
 	/* Family by family, as in put_disks. */
-	for (size_t f = 0; f < ARRAY_SIZE(child_fields); f++) {
-		metric_family(m, child_fields[f].name, child_fields[f].help);
+	for (size_t f = 0; f < ARRAY_SIZE(child_families); f++) {
+		metric_family(m, child_families[f].name, child_families[f].help);
 		for (size_t i = 0; i < c.n; i++) {
 			struct metric_label l[] = { { "child", c.row[i].name },
 						    { "pid", c.row[i].pid },
 						    { "harness", c.row[i].harness } };
 
-			m->point(m, l, ARRAY_SIZE(l), child_fields[f].of(&c.row[i].facts));
+			m->point(m, l, ARRAY_SIZE(l), c.row[i].value[f]);
 		}
 	}
 	metric_put(m, "acpd_children_without_rows",

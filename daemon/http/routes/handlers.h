@@ -74,5 +74,3 @@ int helper_body_start(struct helper_body *b, const struct http_context *ctx,
 		      const struct helper_job_spec *spec, struct err *e);
 /* It cannot be started. */
 void helper_body_fail(struct helper_body *b, const struct err *e);
-/* It has not been put into a reply, and will not be. */
-void helper_body_done(struct helper_body *b);

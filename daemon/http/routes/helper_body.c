@@ -15,7 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-void helper_body_done(struct helper_body *b)
+static void helper_body_done(struct helper_body *b)
 {
 	if (b->data.fd < 0)
 		return;

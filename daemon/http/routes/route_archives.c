@@ -8,10 +8,9 @@
 #include "http/routes/handlers.h"
 
 #include "base/clock.h"
+#include "base/http/http_fields.h"
 #include "http/request_parts.h"
 #include "json/jenc.h"
-
-#include <strings.h>
 
 /* --- what is common ------------------------------------------------------------------------------------- */
 
@@ -51,15 +50,16 @@ static void archives_put_digest(struct jw *w, const char hex[SHA256_HEX])
 	jw_str(w, "digest", SHORT_TEXT(7 + SHA256_HEX, "sha256:%s", hex));
 }
 
+/* member: size, or partial of an archive that is not whole. */
 static void reply_stored(struct http_reply *ret, int status, const char hex[SHA256_HEX],
-			 uint64_t size)
+			 const char *member, uint64_t bytes)
 {
 	struct jw w = JW(&ret->body);
 
 	ret->status = status;
 	jw_obj(&w, NULL);
 	archives_put_digest(&w, hex);
-	jw_uint(&w, "size", size);
+	jw_uint(&w, member, bytes);
 	jw_end_obj(&w);
 }
 
@@ -199,32 +199,21 @@ static enum http_take sink_end(struct http_sink *base)
 	return take_of(s);
 }
 
-static void reply_partly(const struct upload_sink *s, struct http_reply *ret)
-{
-	uint64_t offset = archive_writer_offset(s->writer);
-	struct jw w = JW(&ret->body);
-
-	ret->status = 202;
-	jw_obj(&w, NULL);
-	archives_put_digest(&w, s->hex);
-	jw_uint(&w, "partial", offset);
-	jw_end_obj(&w);
-	reply_offset(ret, offset);
-}
-
 static void sink_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct upload_sink *s = container_of(base, struct upload_sink, base);
 	enum archive_writer_state state = archive_writer_state(s->writer);
 
-	if (s->reason)
+	if (s->reason) {
 		http_reply_error(ret, 400, s->reason, s->message);
-	else if (state == ARCHIVE_FAILED)
+	} else if (state == ARCHIVE_FAILED) {
 		archives_reply_failed(ret, archive_writer_error(s->writer));
-	else if (state == ARCHIVE_DONE)
-		reply_stored(ret, 201, s->hex, archive_writer_offset(s->writer));
-	else
-		reply_partly(s, ret);
+	} else if (state == ARCHIVE_DONE) {
+		reply_stored(ret, 201, s->hex, "size", archive_writer_offset(s->writer));
+	} else {
+		reply_stored(ret, 202, s->hex, "partial", archive_writer_offset(s->writer));
+		reply_offset(ret, archive_writer_offset(s->writer));
+	}
 }
 
 static void archives_sink_free(struct http_sink *base)
@@ -249,12 +238,10 @@ static void on_writer(void *ctx)
 /* "application/gzip; charset=binary" -> "application/gzip" */
 static struct slice media_type(struct slice s)
 {
-	struct slice type = s;
+	struct slice type = SLICE_NONE;
 
-	slice_cut(&s, ';', &type);
-	while (type.n && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
-		type.n--;
-	return type;
+	slice_item(&s, ';', &type);
+	return slice_trim(type, " \t");
 }
 
 static bool take_format(const struct http_call *c, enum archive_format *f, struct http_reply *ret)
@@ -274,8 +261,7 @@ static bool take_format(const struct http_call *c, enum archive_format *f, struc
 	struct slice type = media_type(c->rq->content_type);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (type.n != strlen(rows[i].type) ||
-		    strncasecmp(type.p ? type.p : "", rows[i].type, type.n) != 0)
+		if (!http_word_is(type, rows[i].type))
 			continue;
 		*f = rows[i].format;
 		return true;
@@ -331,7 +317,7 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 		return;
 	/* Before the drain is checked: an archive that exists needs no upload. */
 	if (archive_find(c->ctx->archives, &up.digest, &info) && info.whole) {
-		reply_stored(ret, 200, info.hex, info.size);
+		reply_stored(ret, 200, info.hex, "size", info.size);
 		return;
 	}
 	if (lifecycle_draining(c->ctx->life)) {

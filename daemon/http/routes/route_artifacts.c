@@ -9,9 +9,8 @@
 void http_get_artifacts(const struct http_call *c, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
-	struct session *s;
+	struct session *s = http_session(c, ret);
 
-	s = http_session(c, ret);
 	if (!s)
 		return;
 	jw_obj(&w, NULL);
@@ -23,10 +22,9 @@ void http_get_artifact(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(freep) char *id = xstrndup(c->params[1].p, c->params[1].n), *path = NULL;
 	const struct artifact *a;
-	struct session *s;
+	struct session *s = http_session(c, ret);
 	int fd;
 
-	s = http_session(c, ret);
 	if (!s)
 		return;
 	a = artifact_find(s, id);

@@ -58,11 +58,10 @@ static void on_bundle_cut(void *ctx, const struct err *failed)
 
 void http_get_bundle(const struct http_call *c, struct http_reply *ret)
 {
+	struct session *s = http_session(c, ret);
 	struct bundle_export *x;
-	struct session *s;
 	struct err e = { 0 };
 
-	s = http_session(c, ret);
 	if (!s)
 		return;
 	x = new0(struct bundle_export);

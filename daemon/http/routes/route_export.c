@@ -82,19 +82,13 @@ static void export_put_paths(struct jw *w, struct slice paths)
 
 static bool is_plain_path(struct slice path)
 {
+	struct slice part;
+
 	if (*path.p != '/')
 		return false;
-	for (size_t i = 0; i < path.n; i++) {
-		const char *part = path.p + i + 1;
-		size_t left = path.n - i - 1, n = 0;
-
-		if (path.p[i] != '/')
-			continue;
-		while (n < left && part[n] != '/')
-			n++;
-		if ((n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+	while (slice_item(&path, '/', &part))
+		if (slice_is(part, ".") || slice_is(part, ".."))
 			return false;
-	}
 	return true;
 }
 

@@ -27,9 +27,8 @@ void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 void http_get_session(const struct http_call *c, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
-	struct session *s;
+	struct session *s = http_session(c, ret);
 
-	s = http_session(c, ret);
 	if (s)
 		session_put_status(&w, NULL, s);
 }

@@ -137,12 +137,15 @@ static bool is_mounted_secret(const struct admission *g, int fd, const struct st
 }
 
 /* The owner of the file decides who may connect: it must be root or our user, and others may not read it. */
-static int check_owner(const struct admission *g, int fd, struct err *e)
+static int check_owner(const struct admission *g, int fd, bool appeared, struct err *e)
 {
 	struct stat sb;
 
 	if (fstat(fd, &sb) < 0)
 		return -errno;
+	/* Who watches a file cannot choose it: no link to another, nothing to wait for. */
+	if (appeared && !S_ISREG(sb.st_mode))
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is not a regular file");
 	if (sb.st_uid != 0 && sb.st_uid != geteuid() && !is_mounted_secret(g, fd, &sb))
 		return err_set(
 			e, -EPERM, 0, "TOKEN_UNSAFE",
@@ -155,18 +158,6 @@ static int check_owner(const struct admission *g, int fd, struct err *e)
 	return 0;
 }
 
-/* Who watches a file cannot choose it: no link to another, nothing to wait for. */
-static int check_kind(int fd, struct err *e)
-{
-	struct stat sb;
-
-	if (fstat(fd, &sb) < 0)
-		return -errno;
-	if (S_ISREG(sb.st_mode))
-		return 0;
-	return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is not a regular file");
-}
-
 static int open_token(const struct admission *g, const char *path, bool appeared, struct err *e)
 {
 	/* O_NONBLOCK: a FIFO must not block the open until a writer comes. */
@@ -176,10 +167,8 @@ static int open_token(const struct admission *g, const char *path, bool appeared
 
 	if (r == -ELOOP && appeared)
 		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is a symbolic link");
-	if (r == 0 && appeared)
-		r = check_kind(fd, e);
 	if (r == 0)
-		r = check_owner(g, fd, e);
+		r = check_owner(g, fd, appeared, e);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -242,10 +231,9 @@ static int admission_take_digest(struct slice digest, struct sha256 *ret, struct
 
 void admission_put_digest(const struct admission *g, struct jw *w)
 {
-	char text[7 + SHA256_HEX] = "sha256:";
+	char text[SHA256_TEXT];
 
-	sha256_hex(&g->token, text + 7);
-	jw_str(w, "digest", text);
+	jw_str(w, "digest", sha256_text(&g->token, text));
 }
 
 void admission_put_file(const struct admission *g, struct jw *w)
