@@ -248,7 +248,6 @@ static int make_spaces(struct attempt *a, struct err *e)
 static int start_proxy(struct attempt *a, struct err *e)
 {
 	struct try_proxy_config c = { .netns = a->bounds.netns,
-				      .rules = a->network,
 				      .agent_user = a->c->agent_user,
 				      .allow = a->c->upstream_allow };
 

@@ -24,14 +24,6 @@ static bool true_in(struct slice object, const char *key)
 	return jobj_get(object, key).type == J_TRUE;
 }
 
-/* fn gets each element of the array. */
-static void each_in(struct doctor *d, struct slice object, const char *key,
-		    void (*fn)(struct doctor *d, struct slice element))
-{
-	jarr_each(v, jobj_get(object, key))
-		fn(d, v.raw);
-}
-
 void check_no_daemon(struct doctor *d)
 {
 	if (strcmp(d->unheard.reason, "UNREACHABLE") == 0)
@@ -128,14 +120,6 @@ static void one_level(struct doctor *d, struct slice level)
 	doctor_found(d, FOUND_WARNING, name, "not whole: no %s", names);
 }
 
-static void one_lack(struct doctor *d, struct slice lack)
-{
-	_cleanup_(freep) char *what = cli_string_of(lack, "what"),
-			      *why = cli_string_of(lack, "why");
-
-	doctor_found(d, FOUND_WARNING, NULL, "%s: %s", what, why);
-}
-
 void check_daemon_level(struct doctor *d)
 {
 	struct slice isolation = member(d, "isolation"), level = jobj_get(isolation, "level").raw;
@@ -145,8 +129,14 @@ void check_daemon_level(struct doctor *d)
 	/* A level that was not named is enforced as far as possible: less than requested is a warning. */
 	doctor_found(d, strcmp(asked, got) == 0 ? FOUND_OK : FOUND_WARNING, NULL, "%s: %s", asked,
 		     got);
-	each_in(d, level, "missing", one_lack);
-	each_in(d, isolation, "levels", one_level);
+	jarr_each(v, jobj_get(level, "missing")) {
+		_cleanup_(freep) char *what = cli_string_of(v.raw, "what"),
+				      *why = cli_string_of(v.raw, "why");
+
+		doctor_found(d, FOUND_WARNING, NULL, "%s: %s", what, why);
+	}
+	jarr_each(v, jobj_get(isolation, "levels"))
+		one_level(d, v.raw);
 }
 
 void check_daemon_network(struct doctor *d)
@@ -191,23 +181,19 @@ void check_daemon_uids(struct doctor *d)
 			     (unsigned long long)jobj_uint(uids, "last"));
 }
 
-static void one_way(struct doctor *d, struct slice way)
-{
-	_cleanup_(freep) char *text = cli_string_of(way, "text");
-
-	/* agents without a user of their own are not meant to be confined */
-	doctor_found(d,
-		     true_in(member(d, "isolation"), "noNewPrivileges") ? FOUND_TROUBLE :
-									  FOUND_WARNING,
-		     NULL, "%s", text);
-}
-
 void check_daemon_root(struct doctor *d)
 {
 	struct slice isolation = member(d, "isolation");
+	/* agents without a user of their own are not meant to be confined */
+	enum found_level level = true_in(isolation, "noNewPrivileges") ? FOUND_TROUBLE :
+									 FOUND_WARNING;
 	size_t before = d->found.n;
 
-	each_in(d, isolation, "waysToRoot", one_way);
+	jarr_each(v, jobj_get(isolation, "waysToRoot")) {
+		_cleanup_(freep) char *text = cli_string_of(v.raw, "text");
+
+		doctor_found(d, level, NULL, "%s", text);
+	}
 	found_all_ways(d, true_in(isolation, "unread"), d->found.n > before);
 }
 
@@ -252,40 +238,36 @@ void check_daemon_key_memory(struct doctor *d)
 			     "%s%s", why, refused ? ", or use --unlocked-keys" : "");
 }
 
-static void one_problem(struct doctor *d, struct slice problem)
-{
-	_cleanup_(freep) char *what = cli_string_of(problem, "what"),
-			      *name = cli_string_of(problem, "name"),
-			      *text = cli_string_of(problem, "text");
-
-	doctor_found(d, FOUND_TROUBLE, what, "%s%s%s", name, *name ? ": " : "", text);
-}
-
 void check_daemon_state(struct doctor *d)
 {
 	size_t before = d->found.n;
 
-	each_in(d, buf_slice(&d->report), "problems", one_problem);
+	jarr_each(v, jobj_get(buf_slice(&d->report), "problems")) {
+		_cleanup_(freep) char *what = cli_string_of(v.raw, "what"),
+				      *name = cli_string_of(v.raw, "name"),
+				      *text = cli_string_of(v.raw, "text");
+
+		doctor_found(d, FOUND_TROUBLE, what, "%s%s%s", name, *name ? ": " : "", text);
+	}
 	if (d->found.n == before)
 		doctor_found(d, FOUND_OK, NULL, "nothing is damaged");
 }
 
-static void one_harness(struct doctor *d, struct slice harness)
-{
-	_cleanup_(freep) char *id = cli_string_of(harness, "id"),
-			      *path = cli_string_of(harness, "path"),
-			      *command = cli_string_of(harness, "command");
-	bool ok = true_in(harness, "installed");
-
-	d->has_harness |= ok;
-	doctor_found(d, ok ? FOUND_OK : FOUND_WARNING, id, "%s%s", ok ? path : command,
-		     ok ? "" : " (not installed)");
-}
-
 void check_daemon_harnesses(struct doctor *d)
 {
-	each_in(d, buf_slice(&d->report), "harnesses", one_harness);
-	if (!d->has_harness)
+	bool any = false;
+
+	jarr_each(v, jobj_get(buf_slice(&d->report), "harnesses")) {
+		_cleanup_(freep) char *id = cli_string_of(v.raw, "id"),
+				      *path = cli_string_of(v.raw, "path"),
+				      *command = cli_string_of(v.raw, "command");
+		bool ok = true_in(v.raw, "installed");
+
+		any |= ok;
+		doctor_found(d, ok ? FOUND_OK : FOUND_WARNING, id, "%s%s", ok ? path : command,
+			     ok ? "" : " (not installed)");
+	}
+	if (!any)
 		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "none is installed"),
 			     HOW_TO_INSTALL);
 }
@@ -350,6 +332,8 @@ static void one_issue(struct doctor *d, struct slice issue)
 
 void check_daemon_mcp(struct doctor *d)
 {
-	each_in(d, member(d, "mcp"), "servers", one_server);
-	each_in(d, member(d, "mcp"), "problems", one_issue);
+	jarr_each(server, jobj_get(member(d, "mcp"), "servers"))
+		one_server(d, server.raw);
+	jarr_each(issue, jobj_get(member(d, "mcp"), "problems"))
+		one_issue(d, issue.raw);
 }

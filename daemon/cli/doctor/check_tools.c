@@ -113,16 +113,17 @@ static void tool_done(struct tool *t)
 	free(t->path);
 }
 
-/* The first of the names that is there; false: trouble, and told. */
-static bool find_checked_tool(struct doctor *d, const char *const *names, const char *lost,
-			      struct tool *t)
+/* The program of that name, or of the other one (NULL: there is none); false: trouble, and told. */
+static bool find_checked_tool(struct doctor *d, const char *name, const char *other,
+			      const char *lost, struct tool *t)
 {
 	const struct agent_user as = who_runs(d);
 	struct err failure;
 	char why[256];
 
-	for (; !t->path && *names; names++)
-		t->path = paths_find_command(*names, getenv("PATH"));
+	t->path = paths_find_command(name, getenv("PATH"));
+	if (!t->path && other)
+		t->path = paths_find_command(other, getenv("PATH"));
 	if (!t->path) {
 		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "it is not installed: %s", lost),
 			     "install it into a directory of PATH");
@@ -142,11 +143,10 @@ static bool find_checked_tool(struct doctor *d, const char *const *names, const 
 
 void check_node(struct doctor *d)
 {
-	static const char *const names[] = { "node", "nodejs", NULL };
 	_cleanup_(tool_done) struct tool t = { 0 };
 	int major = 0, minor = 0;
 
-	if (!find_checked_tool(d, names, "runCode runs no JavaScript", &t))
+	if (!find_checked_tool(d, "node", "nodejs", "runCode runs no JavaScript", &t))
 		return;
 	if (sscanf(t.version, "v%d.%d", &major, &minor) == 2 &&
 	    (major > NODE_MAJOR || (major == NODE_MAJOR && minor >= NODE_MINOR)))
@@ -159,33 +159,27 @@ void check_node(struct doctor *d)
 }
 
 /* Those of which any version will do. */
-static void check_any(struct doctor *d, const char *const *names, const char *lost)
+static void check_any(struct doctor *d, const char *name, const char *other, const char *lost)
 {
 	_cleanup_(tool_done) struct tool t = { 0 };
 
-	if (find_checked_tool(d, names, lost, &t))
+	if (find_checked_tool(d, name, other, lost, &t))
 		doctor_found(d, FOUND_OK, NULL, "%s, %s", t.version, t.path);
 }
 
 void check_python(struct doctor *d)
 {
-	static const char *const names[] = { "python3", "python", NULL };
-
-	check_any(d, names, "runCode runs no Python");
+	check_any(d, "python3", "python", "runCode runs no Python");
 }
 
 void check_git(struct doctor *d)
 {
-	static const char *const names[] = { "git", NULL };
-
-	check_any(d, names, "agents and the tools for patches work with it");
+	check_any(d, "git", NULL, "agents and the tools for patches work with it");
 }
 
 void check_ripgrep(struct doctor *d)
 {
-	static const char *const names[] = { "rg", NULL };
-
-	check_any(d, names, "harnesses search with it, and some would download it");
+	check_any(d, "rg", NULL, "harnesses search with it, and some would download it");
 }
 
 void check_certificates(struct doctor *d)

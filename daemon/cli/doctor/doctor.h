@@ -122,7 +122,6 @@ struct doctor {
 	struct harness_table harnesses;
 	bool has_harnesses; /* they could be read */
 	bool has_accounts; /* users and groups may be looked up: their files have a bearable size */
-	bool has_harness;  /* the daemon has one that is installed */
 	bool has_daemon;   /* a daemon has answered */
 	struct buf report; /* and this is what it said */
 	/* else why there is no answer; its reason is UNREACHABLE where there is no daemon */

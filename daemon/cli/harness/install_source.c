@@ -134,6 +134,7 @@ static const char *const unreachable[] = { "ENOTFOUND",	   "EAI_AGAIN",	 "ECONNR
 
 struct npm_run {
 	const struct harness_install *in;
+	struct loop *loop;
 	char *spec; /* PACKAGE@RELEASE */
 	struct err *e;
 	int code;
@@ -172,6 +173,7 @@ static void on_npm(void *ctx, const struct run_result *r)
 	/* The exit code tells a script that a retry may help. */
 	if (word && n->code != EXIT_DONE && !r->timed_out)
 		n->code = EXIT_UNREACHABLE;
+	loop_quit(n->loop);
 }
 
 static int run_npm(struct npm_run *n, char *npm, char *place, uint64_t ms)
@@ -197,10 +199,16 @@ static int run_npm(struct npm_run *n, char *npm, char *place, uint64_t ms)
 				 .cwd = place,
 				 .timeout_ms = ms,
 				 .output_max = PROGRAM_OUTPUT_MAX };
+	struct bounded_run *run;
 
-	if (program_host_open(&h, NULL, n->e) < 0 ||
-	    program_host_run(&h, &spec, on_npm, n, n->e) < 0)
+	if (program_host_open(&h, NULL, n->e) < 0)
 		return EXIT_FAILED;
+	n->loop = h.loop;
+	run = bounded_run_start(h.loop, h.procs, &spec, on_npm, n, n->e);
+	if (!run)
+		return EXIT_FAILED;
+	loop_run(h.loop);
+	bounded_run_free(run);
 	file_remove_tree(cache);
 	return n->code;
 }

@@ -5,7 +5,7 @@
  * machine supports filters. If the caller is root, it also runs as the user agent if there is one, otherwise as nobody:
  * a program that this user cannot start is of no use to a session either. loop_run returns when a callback calls
  * loop_quit. Every run has a timeout, so that always happens. SIGCHLD is read by the loop, which reaps the children as
- * in the daemon. A host is good for one call of program_host_facts or program_host_run.
+ * in the daemon. A host is good for one call of program_host_facts.
  */
 #include "cli/harness/program_host.h"
 
@@ -130,33 +130,4 @@ int program_host_version(char *path, const struct agent_user *as, char ret[VERSI
 	loop_run(h.loop);
 	version_run_free(v);
 	return *ret ? 0 : -EIO;
-}
-
-/* --- one program --------------------------------------------------------------------------------------------------- */
-
-struct one_run {
-	struct loop *loop;
-	void (*took)(void *ctx, const struct run_result *r);
-	void *ctx;
-};
-
-static void on_run_over(void *ctx, const struct run_result *r)
-{
-	struct one_run *run = ctx;
-
-	run->took(run->ctx, r);
-	loop_quit(run->loop);
-}
-
-int program_host_run(struct program_host *h, const struct run_spec *spec,
-		     void (*took)(void *ctx, const struct run_result *r), void *ctx, struct err *e)
-{
-	struct one_run run = { h->loop, took, ctx };
-	struct bounded_run *r = bounded_run_start(h->loop, h->procs, spec, on_run_over, &run, e);
-
-	if (!r)
-		return -EIO;
-	loop_run(h->loop);
-	bounded_run_free(r);
-	return 0;
 }

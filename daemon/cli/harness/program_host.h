@@ -24,9 +24,6 @@ void program_host_facts(struct program_host *h, const char *prefix, unsigned sec
 /* Asks this program, with a host of its own, for three seconds at most; as: whom it runs as; NULL: as above. -ETIMEDOUT; -EIO; why says it. */
 int program_host_version(char *path, const struct agent_user *as, char ret[VERSION_TEXT_MAX + 1],
 			 struct err *why);
-/* Runs one to its end; took is called when that is reached, with what it said. */
-int program_host_run(struct program_host *h, const struct run_spec *spec,
-		     void (*took)(void *ctx, const struct run_result *r), void *ctx, struct err *e);
 
 /* The Node of an image (NODE_DIR, images/README.md) is on the PATH of acpd.service, not on that of a shell. This puts it there
  * for commands that start harnesses, or ask them their version, unless another is there. Before any thread or child. */
