@@ -102,20 +102,13 @@ int fetch_take_frame(void *fetcher, struct standing_run *run, const struct frame
 /* --- opening -------------------------------------------------------------------------------------------------- */
 
 /* Headers that frame a message or belong to one connection: libcurl's own. */
-static const char *const framing[] = { "host",	     "content-length", "transfer-encoding",
-				       "connection", "upgrade",	       "keep-alive",
-				       "te",	     "trailer",	       "expect" };
-
 static bool fetch_is_framing(const char *name)
 {
 	struct slice s = slice_of(name);
 
-	if (s.n > 6 && http_word_is((struct slice){ s.p, 6 }, "proxy-"))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(framing); i++)
-		if (http_word_is(s, framing[i]))
-			return true;
-	return false;
+	return (s.n > 6 && http_word_is((struct slice){ s.p, 6 }, "proxy-")) ||
+	       http_word_among(s, "host content-length transfer-encoding connection upgrade "
+				  "keep-alive te trailer expect");
 }
 
 static int fetch_check_headers(struct slice headers, struct err *e)

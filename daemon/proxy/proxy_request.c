@@ -40,17 +40,12 @@ static bool field_has(struct slice fields, const char *name, struct slice word)
 
 bool proxy_field_is_ours(struct slice fields, struct slice name)
 {
-	static const char *const ours[] = { "connection", "keep-alive", "te", "upgrade" };
-
-	if (name.n >= 6 && http_word_is((struct slice){ name.p, 6 }, "proxy-"))
+	if ((name.n >= 6 && http_word_is((struct slice){ name.p, 6 }, "proxy-")) ||
+	    http_word_among(name, "connection keep-alive te upgrade"))
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (http_word_is(name, ours[i]))
-			return true;
 	/* what says where the body ends stays, whoever lists it */
-	if (http_word_is(name, "content-length") || http_word_is(name, "transfer-encoding"))
-		return false;
-	return field_has(fields, "connection", name);
+	return !http_word_among(name, "content-length transfer-encoding") &&
+	       field_has(fields, "connection", name);
 }
 
 /* --- the request line ----------------------------------------------------------------------------------------- */

@@ -29,6 +29,16 @@ bool http_word_is(struct slice word, const char *want)
 	return http_words_same(word, slice_of(want));
 }
 
+bool http_word_among(struct slice word, const char *words)
+{
+	struct slice list = slice_of(words), one;
+
+	while (slice_item(&list, ' ', &one))
+		if (http_words_same(word, one))
+			return true;
+	return false;
+}
+
 bool http_coding_is_chunked(struct slice value)
 {
 	return http_word_is(value, "chunked");
@@ -124,15 +134,9 @@ static bool take_coding(struct http_extent *f, struct slice value)
 
 static bool take_framing(struct http_extent *f, struct slice name, struct slice value)
 {
-	static const struct {
-		const char *name;
-		bool (*take)(struct http_extent *f, struct slice value);
-	} rows[] = { { "content-length", take_length }, { "transfer-encoding", take_coding } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (http_word_is(name, rows[i].name))
-			return rows[i].take(f, value);
-	return true;
+	if (http_word_is(name, "content-length"))
+		return take_length(f, value);
+	return !http_word_is(name, "transfer-encoding") || take_coding(f, value);
 }
 
 bool http_fields_read(struct slice lines, struct http_extent *ret)

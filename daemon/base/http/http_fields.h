@@ -33,6 +33,8 @@ bool http_field_split(struct slice line, struct slice *name, struct slice *value
 /* Names of fields, and some values, are compared without regard to case. */
 bool http_words_same(struct slice a, struct slice b);
 bool http_word_is(struct slice word, const char *want);
+/* words: with one space between two. */
+bool http_word_among(struct slice word, const char *words);
 /* It has no control byte but tabs. */
 bool http_text_ok(struct slice s);
 /* Checks all lines; false: one is no field, or the framing is unclear. */

@@ -108,6 +108,3 @@ void ui_pass_request(const struct http_request_head *h, struct slice path,
 		     const struct ui_target *t, struct buf *ret);
 /* tunnel: it is 101. The same. */
 void ui_pass_answer(const struct http_head *h, bool tunnel, struct buf *ret);
-#define UI_NAME_SIZE 32
-/* Copies the next of the names, which have spaces between them; false: there are no more. */
-bool ui_next_name(const char **names, char ret[UI_NAME_SIZE]);

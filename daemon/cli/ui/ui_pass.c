@@ -9,6 +9,8 @@
  */
 #include "cli/ui/ui.h"
 
+#define UI_NAME_SIZE 32 /* of the longest name below */
+
 static const char of_request[] =
 	"Accept Accept-Encoding Accept-Language Authorization Cache-Control Content-Range Content-Type "
 	"If-Match If-None-Match If-Range Last-Event-ID Mcp-Session-Id Range User-Agent Content-Encoding "
@@ -23,24 +25,17 @@ static const char of_answer[] =
 static const char of_tunnel[] =
 	"Sec-WebSocket-Accept Sec-WebSocket-Protocol Sec-WebSocket-Extensions Acp-Connection-Id";
 
-bool ui_next_name(const char **names, char ret[UI_NAME_SIZE])
-{
-	size_t n = strcspn(*names, " ");
-
-	snprintf(ret, UI_NAME_SIZE, "%.*s", (int)n, *names);
-	*names += n + strspn(*names + n, " ");
-	return n > 0;
-}
-
 /* What our own lines say is not said again. */
 static void pass_fields(struct slice lines, const char *names, struct slice ours, struct buf *ret)
 {
-	struct slice value, own;
+	struct slice all = slice_of(names), word, value, own;
 	char name[UI_NAME_SIZE];
 
-	while (ui_next_name(&names, name))
+	while (slice_item(&all, ' ', &word)) {
+		snprintf(name, sizeof(name), "%.*s", (int)word.n, word.p);
 		if (http_field_find(lines, name, &value) && !http_field_find(ours, name, &own))
 			buf_printf(ret, "%s: %.*s\r\n", name, (int)value.n, value.p);
+	}
 }
 
 bool ui_pass_is_upgrade(const struct http_request_head *h)

@@ -95,16 +95,11 @@ static int target_read_url(struct ui_target *t, const char *url, struct err *e)
 /* Each connection makes these itself. */
 static bool is_of_connection(struct slice name)
 {
-	const char *names =
+	return http_word_among(
+		name,
 		"host connection upgrade content-length transfer-encoding origin te trailer expect "
 		"keep-alive sec-websocket-key sec-websocket-version sec-websocket-protocol "
-		"sec-websocket-extensions proxy-connection content-type";
-	char own[UI_NAME_SIZE];
-
-	while (ui_next_name(&names, own))
-		if (http_word_is(name, own))
-			return true;
-	return false;
+		"sec-websocket-extensions proxy-connection content-type");
 }
 
 /* The value is not said: it may be a secret. */

@@ -215,8 +215,7 @@ static void on_dialed(void *ctx, int fd, int error)
 /* What frames a message is libcurl's. */
 static bool is_framing_field(struct slice name)
 {
-	return http_word_is(name, "host") || http_word_is(name, "connection") ||
-	       http_word_is(name, "content-length");
+	return http_word_among(name, "host connection content-length");
 }
 
 static void exchange_fetch_put_headers(struct buf *json, struct slice lines)

@@ -63,25 +63,10 @@ static int http_target_take_url(struct http_target *t, const char *url, struct e
 
 static bool is_reserved(struct slice name)
 {
-	static const char *const reserved[] = { "host",
-						"content-length",
-						"content-type",
-						"connection",
-						"transfer-encoding",
-						"accept",
-						"expect",
-						"upgrade",
-						"te",
-						"mcp-session-id",
-						"mcp-protocol-version",
-						"mcp-method",
-						"mcp-name",
-						"last-event-id" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
-		if (http_word_is(name, reserved[i]))
-			return true;
-	return false;
+	return http_word_among(name,
+			       "host content-length content-type connection transfer-encoding "
+			       "accept expect upgrade te mcp-session-id mcp-protocol-version "
+			       "mcp-method mcp-name last-event-id");
 }
 
 static int http_target_check_header(const char *line, struct err *e)
