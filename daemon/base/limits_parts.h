@@ -58,7 +58,6 @@
 #define CHECK_LINE_MAX (8 * MIB)        /* the line in which the result comes */
 #define CHANGES_MAX 10000               /* changed paths that acpd-unpack lists; more are only counted */
 #define CHECK_JOB_MAX (2 * MIB)         /* what a check's process is told */
-#define CHECK_MESSAGE_MAX (128 * KIB)   /* newest bytes of the agent's last message */
 #define CHECK_TEXT_MAX (4 * KIB)        /* of JSON, of each text or list in a result: 32 results fit a record of the ledger */
 #define CHECK_FAILURES_MAX 20           /* failed tests that a result names */
 #define CHECK_FAILURE_MAX (1 * KIB)     /* of JSON, of one of them */
