@@ -16,7 +16,6 @@
 #include "session/core/session_internal.h"
 #include "session/parts/model/session_model_internal.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
