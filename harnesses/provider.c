@@ -199,16 +199,11 @@ void harness_provider_done(struct harness_provider *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static bool texts_equal(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 bool harness_provider_alike(const struct harness_provider *a, const struct harness_provider *b)
 {
 	return a->via != PROVIDER_ENVIRONMENT && b->via != PROVIDER_ENVIRONMENT &&
-	       texts_equal(a->api, b->api) && texts_equal(a->model, b->model) &&
-	       texts_equal(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
+	       str_equal(a->api, b->api) && str_equal(a->model, b->model) &&
+	       str_equal(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
 	       a->idle_timeout_ms == b->idle_timeout_ms;
 }
 

@@ -173,6 +173,9 @@ void daemon_status_follow(struct acp_server *srv);
 /* The last _acpd/resumed, if there was one. */
 void conn_tell_resumed(struct acp_conn *c);
 
+/* reopen.c: an observer changes nothing, and reads what is the daemon's. observe: of _meta.acpd. */
+bool conn_observes(const struct acp_conn *c, struct jval observe);
+
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
 

@@ -20,8 +20,11 @@ struct conn_port {
 	struct port port;
 };
 
-static void port_free(struct conn_port *p)
+/* Also for the session that closes it. */
+static void port_free(void *ctx)
 {
+	struct conn_port *p = ctx;
+
 	/* Detached first: the session takes its open calls back, and then their requests end without a callback. */
 	port_detach(&p->port);
 	rpc_calls_drop_ctx(&p->conn->requests, p);
@@ -59,12 +62,7 @@ static void on_tool_cancel(void *ctx, struct upcall *c)
 	conn_withdraw(p->conn, NULL, p, (uintptr_t)c);
 }
 
-static void on_port_closed(void *ctx)
-{
-	port_free(ctx);
-}
-
-static const struct port_ops port_ops = { on_tool_call, on_tool_cancel, on_port_closed };
+static const struct port_ops port_ops = { on_tool_call, on_tool_cancel, port_free };
 
 static void serve_tools(struct acp_conn *c, struct session *s)
 {
@@ -129,8 +127,10 @@ struct conn_taker {
 	struct model_taker taker;
 };
 
-static void conn_taker_free(struct conn_taker *t)
+static void conn_taker_free(void *ctx)
 {
+	struct conn_taker *t = ctx;
+
 	/* In the same order as port_free. */
 	taker_detach(&t->taker);
 	rpc_calls_drop_ctx(&t->conn->requests, t);
@@ -190,13 +190,8 @@ static void on_model_cancel(void *ctx, struct tunnel_call *call)
 	conn_withdraw(t->conn, NULL, t, (uintptr_t)call);
 }
 
-static void on_taker_closed(void *ctx)
-{
-	conn_taker_free(ctx);
-}
-
 static const struct model_taker_ops taker_ops = { on_model_ask, taker_may_send, on_model_notify,
-						  on_model_cancel, on_taker_closed };
+						  on_model_cancel, conn_taker_free };
 
 /* --- which sessions ------------------------------------------------------------------------------------------- */
 

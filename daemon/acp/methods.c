@@ -302,13 +302,6 @@ static void on_uid_ready(void *ctx, const struct err *e)
 	held_free(h);
 }
 
-/* An observer changes nothing, and reads what is the daemon's. */
-static bool request_observes(const struct acp_conn *c, struct slice acpd)
-{
-	return jobj_get(acpd, "observe").type == J_TRUE ||
-	       !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
-}
-
 /* False: it needs nothing, or its handler says what is wrong with it. */
 static bool find_uid_need(const struct acp_request *q, enum uid_hold hold, struct uid_need *ret,
 			  char **cwd)
@@ -317,7 +310,7 @@ static bool find_uid_need(const struct acp_request *q, enum uid_hold hold, struc
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
 
 	*ret = (struct uid_need){ .fresh = hold == HOLD_NEW };
-	if (hold == HOLD_REOPEN && request_observes(q->conn, acpd))
+	if (hold == HOLD_REOPEN && conn_observes(q->conn, jobj_get(acpd, "observe")))
 		return false;
 	if (hold != HOLD_NEW) {
 		ret->session = q->session;

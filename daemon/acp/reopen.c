@@ -121,9 +121,9 @@ static int reopen_session(const struct acp_request *q, struct session_args *a, b
 
 /* --- by who only looks -------------------------------------------------------------------------------------------- */
 
-static bool is_observing(const struct acp_conn *c, const struct session_args *a)
+bool conn_observes(const struct acp_conn *c, struct jval observe)
 {
-	return a->observe.type == J_TRUE || !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
+	return observe.type == J_TRUE || !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
 }
 
 static int refuse_observer(struct err *e, const char *prefix, struct slice name)
@@ -199,7 +199,8 @@ static int load_or_resume(struct acp_request *q, struct err *e)
 
 	if (r < 0)
 		return r;
-	r = is_observing(q->conn, &a) ? observe(q, &a, load, e) : reopen_session(q, &a, load, e);
+	r = conn_observes(q->conn, a.observe) ? observe(q, &a, load, e) :
+						reopen_session(q, &a, load, e);
 	session_args_free(&a);
 	return r;
 }

@@ -119,6 +119,12 @@ static inline void xstrset(char **slot, const char *s)
 	*slot = copy;
 }
 
+/* Either may be NULL, which equals only NULL. */
+static inline bool str_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 #define new0(type) ((type *)xalloc(sizeof(type)))
 
 /* --- arrays ---------------------------------------------------------------------------------------------- */

@@ -129,11 +129,6 @@ static void proxy_free(struct mcp_backend *b _unused_)
 
 static const struct mcp_backend_ops proxy_ops = { proxy_call, proxy_cancel, proxy_free };
 
-static bool proxy_name_same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
 			       struct err *e)
 {
@@ -143,7 +138,7 @@ struct mcp_backend *relay_find(struct relay *r, const char *name, const char *se
 	if (!relay_target(r, name, session, &holds, e))
 		return NULL;
 	list_each(have, holds.proxies, struct proxy, link)
-		if (proxy_name_same(have->name, name))
+		if (str_equal(have->name, name))
 			return &have->backend;
 	p = new0(struct proxy);
 	p->backend.ops = &proxy_ops;

@@ -204,15 +204,10 @@ void setup_keep_choice(struct setup *s)
 	xstrset(&s->sure_mode, s->mode);
 }
 
-static bool equal(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* If what was in force cannot be had any more either, nothing of it is wanted. */
 void setup_forget_choice(struct setup *s)
 {
-	bool back = !equal(s->model, s->sure_model) || !equal(s->mode, s->sure_mode);
+	bool back = !str_equal(s->model, s->sure_model) || !str_equal(s->mode, s->sure_mode);
 
 	xstrset(&s->model, back ? s->sure_model : NULL);
 	xstrset(&s->mode, back ? s->sure_mode : NULL);

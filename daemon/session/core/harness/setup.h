@@ -105,10 +105,8 @@ extern const struct session_parameter env_parameter, secrets_parameter, env_keep
 /* NULL: it does not give the parameter. */
 const struct parameter_given *setup_given(const struct setup_params *p,
 					  const struct session_parameter *of);
-/* The text of the value; empty: it is not given. */
+/* The text of the value, with NUL if it is of JF_T_STR; empty: it is not given. */
 struct slice setup_given_text(const struct setup_params *p, const struct session_parameter *of);
-/* The same of JF_T_STR; NULL: it is not given. */
-const char *setup_given_str(const struct setup_params *p, const struct session_parameter *of);
 /* The typed value; false, and *ret stays: it is not given. */
 bool setup_given_value(const struct setup_params *p, const struct session_parameter *of, void *ret);
 /* Gives another one. v borrows. */

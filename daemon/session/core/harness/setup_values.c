@@ -28,11 +28,6 @@ struct slice setup_given_text(const struct setup_params *p, const struct session
 	return g ? g->v.raw : SLICE_NONE;
 }
 
-const char *setup_given_str(const struct setup_params *p, const struct session_parameter *of)
-{
-	return setup_given_text(p, of).p;
-}
-
 bool setup_given_value(const struct setup_params *p, const struct session_parameter *of, void *ret)
 {
 	const struct parameter_given *g = setup_given(p, of);
@@ -129,9 +124,7 @@ static const char *meaning(const char *text)
 
 bool setup_same(const char *a, const char *b)
 {
-	a = meaning(a);
-	b = meaning(b);
-	return a && b ? strcmp(a, b) == 0 : a == b;
+	return str_equal(meaning(a), meaning(b));
 }
 
 /* Takes over text and value. */

@@ -138,7 +138,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return -EACCES;
 	if (PARTS_FIRST(check_open, s, p, e) < 0)
 		return -EINVAL;
-	return check_mode(s, setup_given_str(&p->setup, &mode_parameter), e);
+	return check_mode(s, setup_given_text(&p->setup, &mode_parameter).p, e);
 }
 
 static bool mode_in_force(const struct session *s, const char *mode)

@@ -111,11 +111,6 @@ void trim_load_base(struct session *s, struct slice value)
 	client_ids_load(&s->turn.ids, jobj_get(value, "ids"));
 }
 
-void trim_load_ack(struct session *s, struct slice value)
-{
-	s->log.acked = MAX(s->log.acked, jobj_uint(value, "seq"));
-}
-
 /* --- giving up ------------------------------------------------------------------------------------------ */
 
 /* What is known of a turn that is not over stays. */

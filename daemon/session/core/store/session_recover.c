@@ -87,7 +87,7 @@ static void on_begun(struct journal_reading *r, const struct journal_record *rec
 
 static void on_ack(struct journal_reading *r, const struct journal_record *rec)
 {
-	trim_load_ack(r->s, rec->value);
+	r->s->log.acked = MAX(r->s->log.acked, jobj_uint(rec->value, "seq"));
 }
 
 static void on_base(struct journal_reading *r, const struct journal_record *rec)

@@ -116,7 +116,6 @@ void journal_watch(struct session *s);
 void trim_put_base(struct session *s, struct buf *b, uint64_t to);
 /* Reads a record "base" or "ack" back. */
 void trim_load_base(struct session *s, struct slice value);
-void trim_load_ack(struct session *s, struct slice value);
 /* There is no room: gives up what may be, first of all if the disk is full. True: something was. */
 bool trim_now(struct session *s, bool disk_full);
 /* A fork of a session whose head is gone notes that of itself. */

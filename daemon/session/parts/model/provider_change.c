@@ -7,11 +7,6 @@
 
 /* --- another provider -------------------------------------------------------------------------------------- */
 
-static bool provider_text_is_same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* Not the model in force, which a client may have chosen since. */
 static bool is_same_model(const struct session *s, const struct harness_provider *p)
 {
@@ -31,10 +26,9 @@ static int check_fixed(const struct session *s, const struct harness_provider *p
 		{ s->setup.provider != NULL, "provider", "the session has no provider" },
 		{ had->via != PROVIDER_ENVIRONMENT, "provider", "the harness has the key itself" },
 		{ p->via != PROVIDER_ENVIRONMENT, "provider.via", "the harness has no key" },
-		{ provider_text_is_same(p->api, had->api), "provider.api",
-		  "the harness speaks another API" },
+		{ str_equal(p->api, had->api), "provider.api", "the harness speaks another API" },
 		{ is_same_model(s, p), "provider.model", "session/set_model changes the model" },
-		{ provider_text_is_same(p->small_model, had->small_model), "provider.smallModel",
+		{ str_equal(p->small_model, had->small_model), "provider.smallModel",
 		  "the harness has been told another" },
 		{ p->idle_timeout_ms == had->idle_timeout_ms, "provider.idleTimeoutMs",
 		  "the harness has been told another" },

@@ -65,16 +65,11 @@ static void mark_of(const char *path, struct file_mark *ret)
 	ret->modified = sb.st_mtim;
 }
 
-static bool is_same_path(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* A failure expires: its cause can be outside the file. */
 static bool still_holds(const struct known_program *p, const char *path,
 			const struct file_mark *mark)
 {
-	if (!p->asked || !is_same_path(p->fact.path, path) ||
+	if (!p->asked || !str_equal(p->fact.path, path) ||
 	    memcmp(&p->mark, mark, sizeof(*mark)) != 0)
 		return false;
 	return !p->failed_at || clock_mono_ms() < p->failed_at + VERSION_RETRY_MS;
