@@ -155,7 +155,7 @@ static int check_looks(const struct session_args *a, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (param_is_given(given[i].v))
 			return refuse_observer(e, "", slice_of(given[i].name));
-	/* The client asks to drive, and only its token makes it an observer (is_observing). */
+	/* The client asks to drive, and only its token makes it an observer (conn_observes). */
 	if (a->observe.type == J_FALSE)
 		return refuse_observer(e, "_meta.acpd.", SLICE("observe"));
 	jobj_each(key, v, acpd) {
