@@ -73,11 +73,6 @@ static const struct builtin builtins[] = {
 };
 /* clang-format on */
 
-static bool caps_flag(struct slice object, const char *key)
-{
-	return jobj_get(object, key).type == J_TRUE;
-}
-
 static bool caps_object(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type == J_OBJECT;
@@ -90,15 +85,15 @@ void harness_caps_parse(struct slice agent, struct harness_caps *ret)
 	struct slice session = jobj_get(agent, "sessionCapabilities").raw;
 
 	*ret = (struct harness_caps){
-		.image = caps_flag(prompt, "image"),
-		.audio = caps_flag(prompt, "audio"),
-		.embedded_context = caps_flag(prompt, "embeddedContext"),
-		.http = caps_flag(mcp, "http"),
-		.sse = caps_flag(mcp, "sse"),
+		.image = jobj_is_true(prompt, "image"),
+		.audio = jobj_is_true(prompt, "audio"),
+		.embedded_context = jobj_is_true(prompt, "embeddedContext"),
+		.http = jobj_is_true(mcp, "http"),
+		.sse = jobj_is_true(mcp, "sse"),
 		.no_stdio = jobj_get(mcp, "stdio").type == J_FALSE, /* ours: ACP has it always */
 		.additional_dirs = caps_object(session, "additionalDirectories"),
 		/* Either call is enough (acp.c). */
-		.restore = caps_flag(agent, "loadSession") || caps_object(session, "resume"),
+		.restore = jobj_is_true(agent, "loadSession") || caps_object(session, "resume"),
 	};
 }
 

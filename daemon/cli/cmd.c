@@ -84,10 +84,7 @@ char *cli_string_of(struct slice object, const char *key)
 
 long long cli_number_of(struct slice object, const char *key)
 {
-	int64_t n = 0;
-
-	jdec_int(jobj_get(object, key), &n);
-	return n;
+	return jobj_int(object, key);
 }
 
 char *cli_absolute(const char *path)

@@ -212,9 +212,16 @@ void jdec_free(const struct jfield *fields, void *st)
 	}
 }
 
-uint64_t jobj_uint(struct slice object, const char *key)
+int64_t jobj_int(struct slice object, const char *key)
 {
 	int64_t n = 0;
 
-	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
+	return jdec_int(jobj_get(object, key), &n) == 0 ? n : 0;
+}
+
+uint64_t jobj_uint(struct slice object, const char *key)
+{
+	int64_t n = jobj_int(object, key);
+
+	return n > 0 ? (uint64_t)n : 0;
 }

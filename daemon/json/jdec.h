@@ -68,5 +68,7 @@ int jdec_refuse(struct err *e, const char *prefix, const char *member, const cha
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */
 int jdec_int(struct jval v, int64_t *ret);
-/* A member as a number; 0 if it is absent, no number, or below 0. */
+/* A member as an integer; 0 if it is absent or not one. */
+int64_t jobj_int(struct slice object, const char *key);
+/* The same, and 0 if it is below 0. */
 uint64_t jobj_uint(struct slice object, const char *key);

@@ -71,6 +71,10 @@ enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n);
 enum jscan_error jscan_message(struct slice text, struct jslot *slots, size_t n, bool *repair);
 /* The member key of an object; .type J_NONE if absent or text is no object. */
 struct jval jobj_get(struct slice object, const char *key);
+static inline bool jobj_is_true(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type == J_TRUE;
+}
 
 /* Walks the members of a valid object or the elements of a valid array. */
 struct jiter {

@@ -87,11 +87,7 @@ static const struct helper_job_events events = { NULL, derive_on_made };
 /* An upper bound of the stream, from what was unpacked. */
 static uint64_t stream_max(struct slice report)
 {
-	int64_t bytes = 0, entries = 0;
-
-	jdec_int(jobj_get(report, "bytes"), &bytes);
-	jdec_int(jobj_get(report, "entries"), &entries);
-	return (uint64_t)bytes + (uint64_t)entries * PER_ENTRY + MIB;
+	return jobj_uint(report, "bytes") + jobj_uint(report, "entries") * PER_ENTRY + MIB;
 }
 
 /* True if there is room without removing anything. */

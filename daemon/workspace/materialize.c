@@ -203,13 +203,9 @@ static bool is_kept_out(const struct materialize *m)
 static bool skills_changed(const struct materialize *m)
 {
 	struct slice report = slice_of(m->parts[PART_SKILLS].report);
-	int64_t written = 0, removed = 0;
 
-	if (m->dry_run || !report.n)
-		return false;
-	jdec_int(jobj_get(report, "written"), &written);
-	jdec_int(jobj_get(report, "removed"), &removed);
-	return written || removed;
+	return !m->dry_run && report.n &&
+	       (jobj_int(report, "written") || jobj_int(report, "removed"));
 }
 
 static void materialize_end(void *ctx)

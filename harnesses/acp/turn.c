@@ -35,13 +35,6 @@ static int http_status(struct slice data)
 	return 0;
 }
 
-static int64_t error_number(struct slice error)
-{
-	int64_t code = 0;
-
-	return jdec_int(jobj_get(error, "code"), &code) == 0 ? code : 0;
-}
-
 static void error_message(struct slice error, struct turn_error *ret)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -92,7 +85,7 @@ void acp_error_classify(struct slice error, struct turn_error *ret)
 	error_message(error, ret);
 	if (status)
 		provider_error_by_status(ret, status);
-	else if (error_number(error) == RPC_AUTH_REQUIRED)
+	else if (jobj_int(error, "code") == RPC_AUTH_REQUIRED)
 		ret->cls = "auth";
 	else if (!by_kind(data, ret))
 		ret->cls = "harness_error";
@@ -141,7 +134,7 @@ void acp_error_from_text(const char *text, struct harness_turn_end *end)
 
 int acp_error_code(struct slice error)
 {
-	int64_t code = error_number(error);
+	int64_t code = jobj_int(error, "code");
 
 	/* Only the codes that mean the same for the client's own call are passed on. */
 	return code == RPC_INVALID_PARAMS || code == RPC_METHOD_NOT_FOUND ? (int)code :

@@ -328,11 +328,6 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	return 0;
 }
 
-static bool settings_differ(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) != 0 : a != b;
-}
-
 /* Also comes after our own change, and may then be behind the next one: taken for news it would undo that. */
 void codex_on_settings(struct harness *h, struct slice params)
 {
@@ -347,7 +342,7 @@ void codex_on_settings(struct harness *h, struct slice params)
 		h->echoes--;
 		return;
 	}
-	if (!settings_differ(model, h->now.model) && !settings_differ(effort, h->now.effort) &&
+	if (str_equal(model, h->now.model) && str_equal(effort, h->now.effort) &&
 	    mode == h->now.mode)
 		return;
 	xstrset(&h->now.model, model);

@@ -71,11 +71,10 @@ static void on_model_call_ended(struct harness *h, struct slice params)
 static void on_request_retry(struct harness *h, struct slice params)
 {
 	struct jval message = jobj_get(params, "message");
-	int64_t attempt = 0;
 	char title[80];
 
-	jdec_int(jobj_get(params, "attempt"), &attempt);
-	snprintf(title, sizeof(title), "The model request failed; retry %d follows", (int)attempt);
+	snprintf(title, sizeof(title), "The model request failed; retry %d follows",
+		 (int)jobj_int(params, "attempt"));
 	harness_emit(&h->host, UPDATE_NOTICE, JW_STR("severity", "warning"), JW_STR("title", title),
 		     JW_RAW("description", message.type == J_STRING ? message.raw : SLICE_NONE));
 }
@@ -160,7 +159,7 @@ static void on_error(struct harness *h, struct slice params)
 	struct jval name = jobj_get(params, "name");
 	struct opencode_state *s = opencode_state_of(h);
 	struct turn_error *te = &s->error;
-	int64_t status = 0;
+	int64_t status = jobj_int(params, "status");
 
 	/* A cancel, which the prompt's answer reports itself. */
 	if (jstr_is(name, "MessageAbortedError"))
@@ -175,7 +174,6 @@ static void on_error(struct harness *h, struct slice params)
 		xstrset(&text, "OpenCode reported an error without a message");
 	snprintf(te->message, sizeof(te->message), "%s", text);
 	err_flatten(te->message);
-	jdec_int(jobj_get(params, "status"), &status);
 	provider_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
 	te->retryable |= jobj_get(params, "retryable").type == J_TRUE ||
 			 is_broken_answer(name, te->message);

@@ -19,14 +19,12 @@ void pi_notice(struct harness *h, const char *severity, const char *title, struc
 /* The end of a retry is not reported: the answer or the turn's error follows. */
 void pi_on_retry(struct harness *h, const struct pi_record *r)
 {
-	int64_t attempt = 0, of = 0, delay = 0;
 	char title[120];
 
-	jdec_int(jobj_get(r->line, "attempt"), &attempt);
-	jdec_int(jobj_get(r->line, "maxAttempts"), &of);
-	jdec_int(jobj_get(r->line, "delayMs"), &delay);
-	snprintf(title, sizeof(title), "Retry %lld of %lld in %lld ms", (long long)attempt,
-		 (long long)of, (long long)delay);
+	snprintf(title, sizeof(title), "Retry %lld of %lld in %lld ms",
+		 (long long)jobj_int(r->line, "attempt"),
+		 (long long)jobj_int(r->line, "maxAttempts"),
+		 (long long)jobj_int(r->line, "delayMs"));
 	pi_notice(h, "warning", title, jobj_get(r->line, "errorMessage"));
 }
 

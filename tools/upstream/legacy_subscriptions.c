@@ -158,11 +158,6 @@ void legacy_subscription_done(struct legacy *l)
 
 /* --- listens ---------------------------------------------------------------------------------------------- */
 
-static bool wants(struct slice filter, const char *key)
-{
-	return jobj_get(filter, key).type == J_TRUE;
-}
-
 /* -EINVAL: not strings, or too many. */
 static int watch_all(struct legacy_subscription *li, struct jval uris)
 {
@@ -191,9 +186,9 @@ void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct
 	struct err e;
 
 	*li = (struct legacy_subscription){ .l = l, .c = c };
-	li->tools = l->tools_changed && wants(filter.raw, "toolsListChanged");
-	li->prompts = l->prompts_changed && wants(filter.raw, "promptsListChanged");
-	li->resources = l->resources_changed && wants(filter.raw, "resourcesListChanged");
+	li->tools = l->tools_changed && jobj_is_true(filter.raw, "toolsListChanged");
+	li->prompts = l->prompts_changed && jobj_is_true(filter.raw, "promptsListChanged");
+	li->resources = l->resources_changed && jobj_is_true(filter.raw, "resourcesListChanged");
 	list_add_tail(&l->listens, &li->link);
 	c->listen = li;
 	if (filter.type == J_OBJECT &&

@@ -38,11 +38,6 @@ static bool revision_known(const char *revision)
 	return false;
 }
 
-static bool legacy_has_flag(struct jval object, const char *key)
-{
-	return jobj_get(object.raw, key).type == J_TRUE;
-}
-
 /* A capability that is not announced is absent. */
 static void read_capabilities(struct legacy *l, struct slice caps)
 {
@@ -54,10 +49,10 @@ static void read_capabilities(struct legacy *l, struct slice caps)
 	if (!caps.n || jscan_object(caps, s, ARRAY_SIZE(s)) != JSCAN_OK)
 		return;
 	l->logging = s[0].v.type == J_OBJECT;
-	l->tools_changed = legacy_has_flag(s[1].v, "listChanged");
-	l->prompts_changed = legacy_has_flag(s[2].v, "listChanged");
-	l->resources_changed = legacy_has_flag(s[3].v, "listChanged");
-	l->subscribe = legacy_has_flag(s[3].v, "subscribe");
+	l->tools_changed = jobj_is_true(s[1].v.raw, "listChanged");
+	l->prompts_changed = jobj_is_true(s[2].v.raw, "listChanged");
+	l->resources_changed = jobj_is_true(s[3].v.raw, "listChanged");
+	l->subscribe = jobj_is_true(s[3].v.raw, "subscribe");
 }
 
 /* Writes the result of initialize as that of server/discover. */

@@ -26,19 +26,6 @@ void model_text_member(struct slice object, const char *key, struct buf *ret)
 		jstr_decode_bytes(v, ret);
 }
 
-int64_t model_text_number(struct slice object, const char *key)
-{
-	struct jval v = jobj_get(object, key);
-	int64_t n = 0;
-
-	return v.type == J_NUMBER && jdec_int(v, &n) == 0 ? n : 0;
-}
-
-bool model_text_is_true(struct slice object, const char *key)
-{
-	return jobj_get(object, key).type == J_TRUE;
-}
-
 void model_text_name(struct buf *out, struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
@@ -219,7 +206,7 @@ void model_text_nearest(struct buf *out, struct jval list)
 {
 	jarr_each(v, list) {
 		_cleanup_(buf_done) struct buf text = { 0 };
-		struct model_text_lines l = { .first = model_text_number(v.raw, "line"),
+		struct model_text_lines l = { .first = jobj_int(v.raw, "line"),
 					      .most = TOOL_SHOW_LINES,
 					      .bytes = TOOL_SHOW_BYTES / 8 };
 
@@ -228,10 +215,10 @@ void model_text_nearest(struct buf *out, struct jval list)
 			buf_puts(out, "the same but for blanks:\n");
 		else if (jobj_get(v.raw, "percent").type == J_NUMBER)
 			buf_printf(out, "most like it, %" PRId64 " %%:\n",
-				   model_text_number(v.raw, "percent"));
+				   jobj_int(v.raw, "percent"));
 		else
 			buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
-				   model_text_number(v.raw, "alike"));
+				   jobj_int(v.raw, "alike"));
 		model_text_lines(out, buf_slice(&text), &l);
 	}
 }
@@ -244,7 +231,7 @@ static void put_fitting(struct buf *out, struct jval files)
 
 	jarr_each(v, files) {
 		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
-		fit += model_text_is_true(v.raw, "fits") &&
+		fit += jobj_is_true(v.raw, "fits") &&
 		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
 	}
 	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
@@ -264,9 +251,9 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 	}
 	jarr_each(v, jobj_get(file, "hunks")) {
 		n++;
-		if (model_text_is_true(v.raw, "fits"))
+		if (jobj_is_true(v.raw, "fits"))
 			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
-				   model_text_number(v.raw, "line"));
+				   jobj_int(v.raw, "line"));
 		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
 			buf_printf(out, "hunk %" PRId64 ":\n", n);
 		model_text_nearest(out, jobj_get(v.raw, "nearest"));

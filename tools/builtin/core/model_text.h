@@ -45,8 +45,6 @@ struct model_text_lines {
 void model_text_lines(struct buf *out, struct slice text, struct model_text_lines *l);
 /* A string member's bytes. */
 void model_text_member(struct slice object, const char *key, struct buf *ret);
-int64_t model_text_number(struct slice object, const char *key);
-bool model_text_is_true(struct slice object, const char *key);
 /* A name: quoted if it has control characters. */
 void model_text_name(struct buf *out, struct slice name);
 /* Without colours and other controls of a terminal, which are useless to a model; a carriage return begins a

@@ -1,5 +1,6 @@
 /* list_text.c - what a model is shown of lists: names, contents, matches, files of a patch. */
 #include "base/limits.h"
+#include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/builtin/core/model_text.h"
 
@@ -28,13 +29,13 @@ static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t roo
 static void list_text_put_entry(struct buf *out, struct slice e)
 {
 	list_text_put_name(out, e, "path");
-	if (model_text_is_true(e, "isDirectory"))
+	if (jobj_is_true(e, "isDirectory"))
 		buf_putc(out, '/');
 	if (jobj_get(e, "symlinkTarget").type == J_STRING) {
 		buf_puts(out, " -> ");
 		list_text_put_name(out, e, "symlinkTarget");
-	} else if (!model_text_is_true(e, "isDirectory")) {
-		buf_printf(out, "  %" PRId64, model_text_number(e, "size"));
+	} else if (!jobj_is_true(e, "isDirectory")) {
+		buf_printf(out, "  %" PRId64, jobj_int(e, "size"));
 	}
 	buf_putc(out, '\n');
 }
@@ -60,7 +61,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 			   "[%" PRId64 " more of this page are not shown: ask with limit: %" PRId64
 			   ", then with the cursor that it gives]\n",
 			   all - shown, shown);
-	} else if (model_text_is_true(object, "truncated")) {
+	} else if (jobj_is_true(object, "truncated")) {
 		buf_puts(out, "[there is more: ask with cursor: ");
 		model_text_member(object, "nextCursor", out);
 		buf_puts(out, "]\n");
@@ -71,7 +72,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 
 static void put_rest(struct buf *out, struct slice f, const struct model_text_lines *l, size_t n)
 {
-	if (l->used < n || model_text_is_true(f, "truncated"))
+	if (l->used < n || jobj_is_true(f, "truncated"))
 		buf_printf(out, "[not all of it: read on with readFile, startLine: %" PRId64 "]\n",
 			   l->shown + 1);
 }
@@ -83,7 +84,7 @@ static void list_text_put_content(struct buf *out, struct slice f, size_t room)
 
 	buf_puts(out, "==> ");
 	list_text_put_name(out, f, "path");
-	buf_printf(out, "  %" PRId64 "\n", model_text_number(f, "size"));
+	buf_printf(out, "  %" PRId64 "\n", jobj_int(f, "size"));
 	model_text_member(f, "content", &text);
 	if (slice_is(jobj_get(f, "encoding").raw, "\"base64\"")) {
 		buf_puts(out, "[no text]\n");
@@ -105,13 +106,13 @@ void list_text_contents(struct buf *out, struct slice object, size_t room)
 		list_text_put_content(out, v.raw, room);
 		shown++;
 	}
-	if (!model_text_number(object, "matched"))
+	if (!jobj_int(object, "matched"))
 		buf_puts(out, "[no file matches]\n");
-	else if (shown < model_text_number(object, "matched"))
+	else if (shown < jobj_int(object, "matched"))
 		buf_printf(out,
 			   "[%" PRId64
 			   " more files match: narrow glob, or read them by readFile]\n",
-			   model_text_number(object, "matched") - shown);
+			   jobj_int(object, "matched") - shown);
 }
 
 /* --- grep ------------------------------------------------------------------------------------------------------- */
@@ -128,8 +129,7 @@ static void put_hit(struct buf *out, struct slice m, const char *key, int64_t nu
 	n = model_text_cut(s, TOOL_SHOW_MATCH);
 	buf_printf(out, "%" PRId64 "%c", number, mark);
 	buf_add(out, s.p, n);
-	buf_puts(out,
-		 n < s.n || (key && model_text_is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
+	buf_puts(out, n < s.n || (key && jobj_is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
 }
 
 static void put_around(struct buf *out, struct slice m, const char *key, int64_t number)
@@ -146,7 +146,7 @@ static void put_around(struct buf *out, struct slice m, const char *key, int64_t
 static void put_match(struct buf *out, struct slice m, struct slice *path)
 {
 	struct slice now = jobj_get(m, "path").raw;
-	int64_t line = model_text_number(m, "line");
+	int64_t line = jobj_int(m, "line");
 	bool around = jobj_get(m, "before").type == J_ARRAY;
 
 	if (!slice_eq(now, *path)) {
@@ -177,8 +177,8 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 	}
 	if (!all)
 		buf_printf(out, "[no line matches in %" PRId64 " files]\n",
-			   model_text_number(object, "filesSearched"));
-	else if (shown < all || model_text_is_true(object, "truncated"))
+			   jobj_int(object, "filesSearched"));
+	else if (shown < all || jobj_is_true(object, "truncated"))
 		buf_printf(
 			out,
 			"[%" PRId64
@@ -195,14 +195,12 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 
 void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
-	buf_puts(out,
-		 model_text_is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
+	buf_puts(out, jobj_is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
 	jarr_each(v, jobj_get(object, "files")) {
 		model_text_member(v.raw, "status", out);
 		buf_putc(out, ' ');
 		list_text_put_name(out, v.raw, "path");
-		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n",
-			   model_text_number(v.raw, "insertions"),
-			   model_text_number(v.raw, "deletions"));
+		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n", jobj_int(v.raw, "insertions"),
+			   jobj_int(v.raw, "deletions"));
 	}
 }

@@ -1,6 +1,7 @@
 /* testrun_text.c - what a model is shown of a run of tests: how many, what failed and why, the end of what they
  * printed. */
 #include "base/limits.h"
+#include "json/jdec.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <inttypes.h>
@@ -8,10 +9,9 @@
 static void testrun_text_put_counts(struct buf *out, struct slice o)
 {
 	buf_printf(out, "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped",
-		   model_text_number(o, "passed"), model_text_number(o, "failed"),
-		   model_text_number(o, "skipped"));
+		   jobj_int(o, "passed"), jobj_int(o, "failed"), jobj_int(o, "skipped"));
 	if (jobj_get(o, "exitCode").type == J_NUMBER)
-		buf_printf(out, "; exit code %" PRId64, model_text_number(o, "exitCode"));
+		buf_printf(out, "; exit code %" PRId64, jobj_int(o, "exitCode"));
 	if (jobj_get(o, "timedOut").type == J_TRUE)
 		buf_puts(out, "; timed out");
 	if (jobj_get(o, "partial").type == J_TRUE)
@@ -68,7 +68,7 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 static void put_output(struct buf *out, struct slice o, size_t all)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	bool listed = jobj_get(o, "success").type == J_TRUE && model_text_number(o, "passed");
+	bool listed = jobj_get(o, "success").type == J_TRUE && jobj_int(o, "passed");
 	size_t room = listed ? all / 16 : all / 4, from = 0;
 	struct slice s;
 

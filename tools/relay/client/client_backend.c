@@ -64,17 +64,12 @@ static void repeatable_drop(struct repeatable_tools *r, const char *name)
 	r->tools[i] = r->tools[--r->n];
 }
 
-static bool repeatable_hint(struct slice annotations, const char *key)
-{
-	return jobj_get(annotations, key).type == J_TRUE;
-}
-
 static bool repeatable_is_harmless(struct slice tool)
 {
 	struct slice a = jobj_get(tool, "annotations").raw;
 
-	return (repeatable_hint(a, "readOnlyHint") || repeatable_hint(a, "idempotentHint")) &&
-	       !repeatable_hint(a, "destructiveHint");
+	return (jobj_is_true(a, "readOnlyHint") || jobj_is_true(a, "idempotentHint")) &&
+	       !jobj_is_true(a, "destructiveHint");
 }
 
 static void repeatable_take(struct repeatable_tools *r, struct slice tool)

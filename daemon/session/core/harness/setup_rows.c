@@ -77,17 +77,12 @@ static void put_provider(const struct setup *s, struct jw *w)
 		jw_bool(w, "providerFollows", true);
 }
 
-static bool record_says(struct slice record, const char *member)
-{
-	return jobj_get(record, member).type == J_TRUE;
-}
-
 static void load_provider(struct setup *s, struct slice record)
 {
 	struct jval v = jobj_get(record, "provider");
 
 	s->needs_provider = v.type == J_TRUE;
-	s->provider_follows = record_says(record, "providerFollows");
+	s->provider_follows = jobj_is_true(record, "providerFollows");
 	free(s->provider);
 	s->provider = v.type == J_OBJECT ? xstrndup(v.raw.p, v.raw.n) : NULL;
 }
@@ -194,7 +189,7 @@ static void load_system_prompt(struct setup *s, struct slice record)
 {
 	xstrset(&s->system_prompt, NULL);
 	jstr_decode(jobj_get(record, "systemPrompt"), 2 * MIB, &s->system_prompt);
-	s->system_override = record_says(record, "systemOverride");
+	s->system_override = jobj_is_true(record, "systemOverride");
 }
 
 static void inherit_prompt(struct setup *s, const struct setup *from)
@@ -353,9 +348,9 @@ static void put_flags(const struct setup *s, struct jw *w)
 
 static void load_flags(struct setup *s, struct slice record)
 {
-	s->ephemeral = record_says(record, "ephemeral");
-	s->baseline = record_says(record, "baseline");
-	s->remove_on_close = record_says(record, "removeOnClose");
+	s->ephemeral = jobj_is_true(record, "ephemeral");
+	s->baseline = jobj_is_true(record, "baseline");
+	s->remove_on_close = jobj_is_true(record, "removeOnClose");
 }
 
 static const struct session_parameter record_rows[] = {

@@ -57,10 +57,8 @@ static void leftovers_on_done(void *ctx, struct slice report, const struct err *
 {
 	struct leftovers *l = ctx;
 	struct uid_left *u = TAKE_PTR(l->current);
-	int64_t failed = 0;
 
-	jdec_int(jobj_get(report, "failed"), &failed);
-	if (!l->stopping && (e || failed))
+	if (!l->stopping && (e || jobj_int(report, "failed")))
 		log_failed(u, e ? e->msg : "some of it cannot be removed");
 	else if (!l->stopping)
 		agent_uids_drop(l->spec.uids, u->holder);
