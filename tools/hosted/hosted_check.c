@@ -15,11 +15,6 @@
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
-bool hosted_check_busy(const struct hosted_check *l)
-{
-	return l->done != NULL;
-}
-
 static void check_end(struct hosted_check *l, const struct err *why)
 {
 	struct hosted_check_result result = { .tools = l->tools,
@@ -44,9 +39,8 @@ void hosted_check_cancel(struct hosted_check *l)
 static int hosted_check_error(struct slice error, struct err *e)
 {
 	_cleanup_(freep) char *message = NULL;
-	int64_t code = 0;
+	int64_t code = jobj_int(error, "code");
 
-	jdec_int(jobj_get(error, "code"), &code);
 	if (jstr_decode_shown(jobj_get(error, "message"), 4 * KIB, &message) < 0)
 		message = xstrdup("no message");
 	err_set(e, -EIO, (int)code, "SERVER_ERROR", "tools/list: %s", message);

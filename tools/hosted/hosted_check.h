@@ -36,4 +36,3 @@ struct hosted_check {
 void hosted_check_begin(struct hosted_check *l,
 			void (*done)(void *, const struct hosted_check_result *), void *ctx);
 void hosted_check_cancel(struct hosted_check *l);
-bool hosted_check_busy(const struct hosted_check *l);

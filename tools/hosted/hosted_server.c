@@ -144,8 +144,9 @@ static void hosted_server_give_up(struct hosted_server *s)
 }
 
 /* It is not running, for this reason. */
-static void fallen(struct hosted_server *s, const struct err *why)
+static void fallen(void *ctx, const struct err *why)
 {
+	struct hosted_server *s = ctx;
 	bool stable = s->state == HOSTED_READY &&
 		      clock_mono_ms() - s->entered_ms >= HOSTED_STABLE_MS;
 
@@ -193,11 +194,6 @@ static void on_up(void *ctx, const struct mcp_server_info *info)
 	hosted_server_check(s);
 }
 
-static void hosted_server_on_down(void *ctx, const struct err *why)
-{
-	fallen(ctx, why);
-}
-
 /* It has failed, and was tried again just now. */
 static bool is_given_up(const struct hosted_server *s)
 {
@@ -230,8 +226,8 @@ static void hosted_server_hide(void *ctx, char *text, size_t size)
 	mask_line(s->config.secrets->mask, text, size);
 }
 
-static const struct mcp_server_events events = { on_up, hosted_server_on_down,
-						 hosted_server_on_wanted, hosted_server_hide };
+static const struct mcp_server_events events = { on_up, fallen, hosted_server_on_wanted,
+						 hosted_server_hide };
 
 /* --- making --------------------------------------------------------------------------------------------- */
 
