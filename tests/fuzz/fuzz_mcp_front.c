@@ -7,7 +7,6 @@
  *	N=RESULT   answer to the backend's Nth call (a digit, counted over those open)
  *	N!ERROR    the same
  *	N~PARAMS   a notification of it; its method is the member "m", or progress
- *	-ID        the client's transport drops a request
  *	.          deferred work
  *	*          every timer is due
  */
@@ -240,8 +239,6 @@ static void step(struct slice line)
 		loop_run_deferred(rig.loop);
 	else if (line.p[0] == '*')
 		fire_all();
-	else if (line.p[0] == '-')
-		mcp_front_drop(rig.front, rest);
 	else if (n < rig.ncalls && rest.n && memchr("=!~", rest.p[0], 3))
 		server_says(rig.calls[n], rest.p[0], slice_after(rest, 1));
 }

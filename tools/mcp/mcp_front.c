@@ -343,14 +343,6 @@ void mcp_front_feed(struct mcp_front *f, struct slice message)
 		front_legacy_notification(f, &m);
 }
 
-void mcp_front_drop(struct mcp_front *f, struct slice id)
-{
-	struct front_request *x = find_open(f, id);
-
-	if (x)
-		front_request_free(x);
-}
-
 /* --- life --- */
 
 struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
@@ -390,14 +382,4 @@ unsigned mcp_front_waiting(const struct mcp_front *f)
 	list_each(x, (struct list *)&f->open, struct front_request, link)
 		n += !x->method || !(x->method->flags & MCP_LASTS);
 	return n;
-}
-
-const char *mcp_front_revision(const struct mcp_front *f)
-{
-	return f->era == ERA_MODERN ? MCP_MODERN : f->revision;
-}
-
-bool mcp_front_legacy(const struct mcp_front *f)
-{
-	return f->era == ERA_LEGACY;
 }

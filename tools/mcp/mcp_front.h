@@ -36,11 +36,5 @@ struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
 struct mcp_front *mcp_front_free(struct mcp_front *f);
 /* One message without line breaks; malformed ones are answered or dropped as JSON-RPC requires. */
 void mcp_front_feed(struct mcp_front *f, struct slice message);
-/* The client went away from this request (a modern HTTP client that closed its stream): it is cancelled and not
- * answered. */
-void mcp_front_drop(struct mcp_front *f, struct slice id);
 /* Requests that will be answered; subscriptions, which last until they are ended, do not count. */
 unsigned mcp_front_waiting(const struct mcp_front *f);
-/* Negotiated revision, or NULL: not known yet. */
-const char *mcp_front_revision(const struct mcp_front *f);
-bool mcp_front_legacy(const struct mcp_front *f);

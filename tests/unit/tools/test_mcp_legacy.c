@@ -1,4 +1,5 @@
 /* A legacy client sees an ordinary legacy server: what is answered here, and what passes with every byte. */
+#include "tools/mcp/mcp_front_internal.h"
 #include "mcp_rig.h"
 
 #define RPC "{\"jsonrpc\":\"2.0\","
@@ -37,7 +38,7 @@ static void test_initialize(void **state _unused_)
 		"\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{\"listChanged\":true},"
 		"\"logging\":{},\"extensions\":{\"e\":1}},\"serverInfo\":{\"name\":\"s\",\"version\":\"2\","
 		"\"icons\":[]}}}\n");
-	assert_true(mcp_front_legacy(r->front));
+	assert_int_equal(r->front->era, ERA_LEGACY);
 }
 
 static void test_revisions(void **state _unused_)
@@ -55,7 +56,7 @@ static void test_revisions(void **state _unused_)
 		buf_printf(&text, INITIALIZE("\"%s\"", ""), rows[i][0]);
 		mcp_rig_say(r, text.data);
 		mcp_rig_result(r, 0, "{}");
-		assert_string_equal(mcp_front_revision(r->front), rows[i][1]);
+		assert_string_equal(r->front->revision, rows[i][1]);
 		buf_reset(&text);
 		buf_reset(&r->log);
 		mcp_rig_say(r, CALL("{}"));
@@ -96,7 +97,7 @@ static void test_initialize_refused(void **state _unused_)
 
 		mcp_rig_say(r, rows[i][0]);
 		assert_log(r, rows[i][1]);
-		assert_null(mcp_front_revision(r->front));
+		assert_null(r->front->revision);
 		/* nothing passes without capabilities; it may try again, once */
 		mcp_rig_say(r, CALL("{}"));
 		assert_int_equal(r->ncalls, 0);
