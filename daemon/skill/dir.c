@@ -198,13 +198,10 @@ static void listing_check_sizes(const struct skill_limits *limits, struct skill_
 {
 	if (r->files > limits->files)
 		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
-			   (struct skill_at){
-				   .has_limit = true, .limit = limits->files, .used = r->files },
+			   AT_LIMIT(NULL, limits->files, r->files),
 			   "the skill has more than %zu files", (size_t)limits->files);
 	if (r->bytes > limits->bytes)
-		skill_note(r, SKILL_FATAL, "TOO_LARGE",
-			   (struct skill_at){
-				   .has_limit = true, .limit = limits->bytes, .used = r->bytes },
+		skill_note(r, SKILL_FATAL, "TOO_LARGE", AT_LIMIT(NULL, limits->bytes, r->bytes),
 			   "the skill has more than %zu bytes", (size_t)limits->bytes);
 }
 
@@ -272,11 +269,7 @@ static int skill_want(void *ctx, const char *name _unused_)
 static int skill_too_deep(struct skill_walk *w, const struct tree_entry *e)
 {
 	w->stopped = true;
-	skill_note(w->r, SKILL_FATAL, "TOO_DEEP",
-		   (struct skill_at){ .path = e->path,
-				      .has_limit = true,
-				      .limit = SKILL_TREE_DEPTH,
-				      .used = e->depth },
+	skill_note(w->r, SKILL_FATAL, "TOO_DEEP", AT_LIMIT(e->path, SKILL_TREE_DEPTH, e->depth),
 		   "directories lie deeper than %d levels", SKILL_TREE_DEPTH);
 	return -ELOOP;
 }
@@ -337,10 +330,7 @@ static int skill_check_found_file(struct skill_walk *w, int dirfd, const char *d
 	r = fd < 0 ? -errno : file_read_fd(fd, SKILL_FILE_MAX, &b);
 	if (r == -E2BIG)
 		skill_note(w->r, SKILL_FATAL, "FILE_TOO_LARGE",
-			   (struct skill_at){ .path = name,
-					      .has_limit = true,
-					      .limit = SKILL_FILE_MAX,
-					      .used = SKILL_FILE_MAX + 1 },
+			   AT_LIMIT(name, SKILL_FILE_MAX, SKILL_FILE_MAX + 1),
 			   "the file has more than %lu bytes", SKILL_FILE_MAX);
 	else if (r < 0)
 		return skill_trouble(w, name, r);
@@ -364,8 +354,7 @@ int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limit
 	if (res < 0 && !w.stopped)
 		return res;
 	if (w.names > w.max)
-		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
-			   (struct skill_at){ .has_limit = true, .limit = w.max, .used = w.names },
+		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES", AT_LIMIT(NULL, w.max, w.names),
 			   "the skill has more than %zu files and directories", w.max);
 	/* the rules apply to a whole directory only */
 	if (w.stopped)

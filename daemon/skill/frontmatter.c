@@ -64,8 +64,7 @@ bool front_split(struct slice file, struct slice *yaml, struct slice *body, stru
 		return false;
 	if (yaml->n > SKILL_FRONT_MAX) {
 		skill_note(r, SKILL_FATAL, "FRONTMATTER_TOO_LARGE",
-			   (struct skill_at){
-				   .has_limit = true, .limit = SKILL_FRONT_MAX, .used = yaml->n },
+			   AT_LIMIT(NULL, SKILL_FRONT_MAX, yaml->n),
 			   "the frontmatter has more than %lu bytes", SKILL_FRONT_MAX);
 		return false;
 	}

@@ -20,14 +20,10 @@ void skill_report_init(struct skill_report *r)
 
 static void skill_done(struct skill *s)
 {
-	char *strings[] = { s->name, s->description, s->license, s->compatibility,
-			    s->allowed_tools };
-
-	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
-		free(strings[i]);
 	for (size_t i = 0; i < s->nmetadata; i++)
 		free_each(s->metadata[i].key, s->metadata[i].value);
-	free(s->metadata);
+	free_each(s->name, s->description, s->license, s->compatibility, s->allowed_tools,
+		  s->metadata);
 	strv_free_n(s->unknown, s->nunknown);
 }
 
@@ -211,9 +207,7 @@ void skill_check_file(struct slice file, const char *dir, struct skill_report *r
 	struct slice yaml, body;
 
 	if (file.n > SKILL_FILE_MAX) {
-		skill_note(r, SKILL_FATAL, "FILE_TOO_LARGE",
-			   (struct skill_at){
-				   .has_limit = true, .limit = SKILL_FILE_MAX, .used = file.n },
+		skill_note(r, SKILL_FATAL, "FILE_TOO_LARGE", AT_LIMIT(NULL, SKILL_FILE_MAX, file.n),
 			   "the file has more than %lu bytes", SKILL_FILE_MAX);
 		return;
 	}

@@ -9,8 +9,6 @@
 #include "base/util.h"
 #include "base/format/utf8.h"
 
-#include <stdarg.h>
-
 /* --- characters ------------------------------------------------------------------------------------------ */
 
 static size_t utf8_count(const char *text)
@@ -63,17 +61,8 @@ struct field_check {
 	unsigned line;
 };
 
-_printf_(4, 5) static void field_note(struct field_check *c, enum skill_severity severity,
-				      const char *code, const char *fmt, ...)
-{
-	char text[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	skill_note(c->r, severity, code, AT_FIELD(c->field, c->line), "%s", text);
-}
+#define field_note(c, severity, code, ...)                                                         \
+	skill_note((c)->r, severity, code, AT_FIELD((c)->field, (c)->line), __VA_ARGS__)
 
 /* --- what a plain scalar is to others ------------------------------------------------------------------ */
 

@@ -19,6 +19,9 @@ struct skill_at {
 #define NOWHERE ((struct skill_at){ .line = 0 })
 #define AT_FIELD(f, l) ((struct skill_at){ .field = (f), .line = (l) })
 #define AT_PATH(p) ((struct skill_at){ .path = (p) })
+/* p (may be NULL) has more than a limit allows. */
+#define AT_LIMIT(p, most, n)                                                                       \
+	((struct skill_at){ .path = (p), .has_limit = true, .limit = (most), .used = (n) })
 
 void skill_note(struct skill_report *r, enum skill_severity severity, const char *code,
 		struct skill_at at, const char *fmt, ...) _printf_(5, 6);
