@@ -62,11 +62,12 @@ uint64_t eviction_charge(uint64_t bytes);
  * touched. */
 int eviction_make_space(struct archive_store *s, const struct stored *keep, uint64_t store_more,
 			uint64_t disk_more, struct err *e);
-void eviction_tidy_start(struct archive_store *s);
+/* Removes old parts, now and then again and again. */
+void eviction_tidy(void *store);
 
 /* upload.c: no client sends it. */
 bool upload_is_idle(const struct upload *u);
-/* For an idle upload whose part is gone or unwanted. Removes it from its entry. */
-void upload_drop(struct upload *u);
+/* Removes it from its entry, which is returned; for others: an idle upload whose part is gone or unwanted. */
+struct stored *upload_leave(struct upload *u);
 uint64_t upload_offset(const struct upload *u);
 void uploads_close(struct archive_store *s);

@@ -162,7 +162,7 @@ struct archive_store *archive_store_open(struct loop *loop, const struct archive
 		err_set(e, r, 0, "STORE_FAILED", "%s: %s", s->dir, strerror(-r));
 	if (r < 0 || archive_scan(s, e) < 0)
 		return archive_store_close(s);
-	eviction_tidy_start(s);
+	eviction_tidy(s);
 	return s;
 }
 
@@ -359,7 +359,7 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 	if (entry->upload && !upload_is_idle(entry->upload))
 		return err_set(e, -EBUSY, 0, "UPLOAD_IN_PROGRESS", "the archive is being uploaded");
 	if (entry->upload)
-		upload_drop(entry->upload);
+		upload_leave(entry->upload);
 	if (entry->has_part)
 		let_go_slowly(s, entry, ".part", stored_remove_part);
 	let_derived_go(s, entry);

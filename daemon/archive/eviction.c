@@ -49,7 +49,7 @@ static bool drop_part(struct archive_store *s, struct stored *e)
 	if (!e->has_part || (e->upload && !upload_is_idle(e->upload)))
 		return false;
 	if (e->upload)
-		upload_drop(e->upload);
+		upload_leave(e->upload);
 	stored_remove_part(s, e);
 	return true;
 }
@@ -132,9 +132,9 @@ int eviction_make_space(struct archive_store *s, const struct stored *keep, uint
 /* --- old parts ---------------------------------------------------------------------------------------------- */
 
 /* Only parts without an upload: an idle upload ends by its own timer, and leaves its part with a new time. */
-static void on_tidy(void *ctx)
+void eviction_tidy(void *store)
 {
-	struct archive_store *s = ctx;
+	struct archive_store *s = store;
 	uint64_t now = clock_real_ms();
 
 	list_each(e, &s->lru, struct stored, lru)
@@ -142,10 +142,5 @@ static void on_tidy(void *ctx)
 			stored_remove_part(s, e);
 			stored_recount(s, e);
 		}
-	loop_timer_set(s->loop, &s->tidy, ARCHIVE_TIDY_MS, on_tidy, s);
-}
-
-void eviction_tidy_start(struct archive_store *s)
-{
-	on_tidy(s);
+	loop_timer_set(s->loop, &s->tidy, ARCHIVE_TIDY_MS, eviction_tidy, s);
 }

@@ -83,7 +83,7 @@ static void upload_free(void *ctx)
 }
 
 /* From here on the digest may be uploaded again, although the thread of this upload has not ended yet. */
-static struct stored *leave_entry(struct upload *u)
+struct stored *upload_leave(struct upload *u)
 {
 	struct stored *e = TAKE_PTR(u->entry);
 
@@ -108,7 +108,7 @@ static void refresh_part(struct archive_store *s, struct stored *e)
 /* keep: the bytes are right as far as they go, and a client can resume them when there is space again. */
 static void upload_fail(struct upload *u, bool keep, const struct err *err)
 {
-	struct stored *e = leave_entry(u);
+	struct stored *e = upload_leave(u);
 
 	client_decide(u, ARCHIVE_FAILED, err);
 	if (keep)
@@ -120,7 +120,7 @@ static void upload_fail(struct upload *u, bool keep, const struct err *err)
 
 static void upload_placed(struct upload *u)
 {
-	struct stored *e = leave_entry(u);
+	struct stored *e = upload_leave(u);
 
 	e->whole = true;
 	e->baked = false;
@@ -136,7 +136,7 @@ static void upload_placed(struct upload *u)
 static void upload_ended(struct upload *u)
 {
 	if (u->state == UPLOAD_ENDING) {
-		struct stored *e = leave_entry(u);
+		struct stored *e = upload_leave(u);
 
 		refresh_part(u->store, e);
 		stored_recount(u->store, e);
@@ -194,11 +194,6 @@ static void on_worker(void *ctx)
 bool upload_is_idle(const struct upload *u)
 {
 	return u->state == UPLOAD_OPEN && !u->client;
-}
-
-void upload_drop(struct upload *u)
-{
-	leave_entry(u);
 }
 
 uint64_t upload_offset(const struct upload *u)
