@@ -22,7 +22,7 @@ int inflater_zlib_call(z_stream *z, struct inflater_io *io, int flush)
 	return code;
 }
 
-enum inflated inflater_zlib_step(z_stream *z, struct inflater_io *io)
+enum inflated inflater_zlib_step(void *z, struct inflater_io *io)
 {
 	int code = inflater_zlib_call(z, io, Z_NO_FLUSH);
 
@@ -30,11 +30,6 @@ enum inflated inflater_zlib_step(z_stream *z, struct inflater_io *io)
 		return INFLATED_END;
 	/* Z_BUF_ERROR: nothing could be made of that input */
 	return code == Z_OK || code == Z_BUF_ERROR ? INFLATED_MORE : INFLATED_DAMAGED;
-}
-
-static bool zlib_usable(void)
-{
-	return true;
 }
 
 static void *zlib_make(void)
@@ -52,11 +47,6 @@ static void zlib_reset(void *state)
 	inflateReset(state);
 }
 
-static enum inflated zlib_step(void *state, struct inflater_io *io)
-{
-	return inflater_zlib_step(state, io);
-}
-
 static void zlib_free(void *state)
 {
 	inflateEnd(state);
@@ -70,10 +60,9 @@ static uint32_t zlib_crc(uint32_t crc, const void *p, size_t n)
 
 const struct inflater_ops inflater_zlib = {
 	.name = "zlib",
-	.usable = zlib_usable,
 	.make = zlib_make,
 	.reset = zlib_reset,
-	.step = zlib_step,
+	.step = inflater_zlib_step,
 	.free = zlib_free,
 	.crc = zlib_crc,
 };
@@ -104,16 +93,6 @@ void inflater_close(struct inflater *i)
 }
 
 /* --- whole streams ---------------------------------------------------------------------------------------- */
-
-int deflated_open(struct deflated *d)
-{
-	return inflater_open(&d->i, inflater_choose());
-}
-
-void deflated_close(struct deflated *d)
-{
-	inflater_close(&d->i);
-}
 
 static int deflated_take(struct deflated *d, struct feed *f, struct ring *r, const uint8_t *p,
 			 size_t n)

@@ -25,8 +25,8 @@ enum inflated {
 
 struct inflater_ops {
 	const char *name;
-	bool (*usable)(void);
-	void *(*make)(void); /* NULL: no memory */
+	bool (*usable)(void); /* NULL: always */
+	void *(*make)(void);  /* NULL: no memory */
 	void (*reset)(void *state);
 	enum inflated (*step)(void *state, struct inflater_io *io);
 	void (*free)(void *state);
@@ -60,7 +60,7 @@ static inline enum inflated inflater_step(struct inflater *i, struct inflater_io
 
 /* What inflater_isal.c uses of zlib's side: inflate() on io with this flush, its return code; and one step. */
 int inflater_zlib_call(z_stream *z, struct inflater_io *io, int flush);
-enum inflated inflater_zlib_step(z_stream *z, struct inflater_io *io);
+enum inflated inflater_zlib_step(void *z, struct inflater_io *io);
 
 /* One deflate stream of a feed, as a whole, into a ring: what a gzip member and an entry of a zip have. */
 enum deflated_end {
@@ -73,14 +73,11 @@ enum deflated_end {
 };
 
 struct deflated {
-	struct inflater i;
-	uint32_t crc; /* of what it made */
+	struct inflater i; /* opened and closed by the owner */
+	uint32_t crc;	   /* of what it made */
 	uint64_t made;
 };
 
-/* 0, or -ENOMEM. By the library that this machine is best at. */
-int deflated_open(struct deflated *d);
-void deflated_close(struct deflated *d);
 /* Passes on whatever is right: up to a fault, and up to `most` bytes. So what a consumer sees of a bad stream depends on
  * the stream alone. */
 enum deflated_end deflated_read(struct deflated *d, struct feed *f, struct ring *r, uint64_t most);

@@ -201,7 +201,7 @@ static int inflate_gzip(void *feed, struct ring *r)
 	struct gzip g = { .f = feed, .r = r };
 	int result;
 
-	if (deflated_open(&g.d) < 0)
+	if (inflater_open(&g.d.i, inflater_choose()) < 0)
 		return fail_with(&g.f->v, -ENOMEM, NULL, "inflating");
 	do {
 		result = gzip_header(&g);
@@ -214,7 +214,7 @@ static int inflate_gzip(void *feed, struct ring *r)
 		if (result == 0)
 			result = gzip_next(g.f);
 	} while (result > 0);
-	deflated_close(&g.d);
+	inflater_close(&g.d.i);
 	return result < 0 ? -EBADMSG : 0;
 }
 

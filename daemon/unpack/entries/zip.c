@@ -87,7 +87,7 @@ static int produce(void *ctx, struct ring *r)
 	struct deflated d;
 	int result = 0;
 
-	if (deflated_open(&d) < 0)
+	if (inflater_open(&d.i, inflater_choose()) < 0)
 		return fail_with(&f->v, -ENOMEM, NULL, "inflating");
 	for (size_t i = 0; result == 0 && i < zip->dir.n; i++) {
 		const struct zip_entry *e = &zip->dir.v[i];
@@ -95,7 +95,7 @@ static int produce(void *ctx, struct ring *r)
 		feed_part(f, e->data, e->packed);
 		result = (e->method == ZIP_DEFLATED ? inflate_entry : copy_entry)(f, r, &d, e);
 	}
-	deflated_close(&d);
+	inflater_close(&d.i);
 	return result < 0 ? -EBADMSG : 0;
 }
 

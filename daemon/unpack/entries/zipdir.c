@@ -20,7 +20,8 @@
  */
 #include "unpack/entries/zipdir.h"
 
-#include <sys/stat.h>
+#include "base/os/file.h"
+
 #include <time.h>
 #include <zlib.h>
 
@@ -45,18 +46,11 @@ struct end {
 
 int zip_pread(int fd, uint64_t at, void *to, size_t n, struct verdict *v)
 {
-	size_t done = 0;
+	int r = file_read_at(fd, to, n, at);
 
-	while (done < n) {
-		ssize_t got = RETRY(pread(fd, (uint8_t *)to + done, n - done, (off_t)(at + done)));
-
-		if (got < 0)
-			return fail_with(v, -errno, NULL, "reading the archive");
-		if (got == 0)
-			return refuse(v, "ARCHIVE_TRUNCATED", NULL, "the zip ends too early");
-		done += (size_t)got;
-	}
-	return 0;
+	if (r == -EBADMSG)
+		return refuse(v, "ARCHIVE_TRUNCATED", NULL, "the zip ends too early");
+	return r < 0 ? fail_with(v, r, NULL, "reading the archive") : 0;
 }
 
 static int zip_ambiguous(struct verdict *v, const char *what)

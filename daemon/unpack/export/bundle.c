@@ -43,12 +43,8 @@ static const char *const bundle_folders[] = { "artifacts/", "model/" };
 
 static bool bundle_is_plain_name(const char *name)
 {
-	if (!*name || *name == '.')
-		return false;
-	for (; *name; name++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_-.", *name))
-			return false;
-	return true;
+	return *name && *name != '.' &&
+	       slice_only(slice_of(name), "abcdefghijklmnopqrstuvwxyz0123456789_-.");
 }
 
 bool bundle_name_allowed(const char *path)
