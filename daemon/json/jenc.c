@@ -135,18 +135,14 @@ void jw_member_raw(struct jw *w, struct slice raw_key, struct slice value)
 
 void jw_members(struct jw *w, struct slice object, const char *skip)
 {
-	struct jval v;
-	struct slice key;
-	struct jiter it;
+	struct jval whole;
 
 	/* Scanned first: half an object would be written if jiter_next found the error. */
-	if (jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT || !jiter_init(&it, v))
+	if (jscan_value(object, &whole) != JSCAN_OK)
 		return;
-	while (jiter_next(&it, &key, &v)) {
-		if (skip && jkey_is(key, skip))
-			continue;
-		jw_member_raw(w, key, v.raw);
-	}
+	jobj_each(key, v, whole)
+		if (!skip || !jkey_is(key, skip))
+			jw_member_raw(w, key, v.raw);
 }
 
 void jw_put(struct jw *w, const struct jw_member *m)
@@ -172,9 +168,6 @@ void jw_put(struct jw *w, const struct jw_member *m)
 			break;
 		case JW_M_BOOL:
 			jw_bool(w, m->key, m->b);
-			break;
-		case JW_M_NULL:
-			jw_null(w, m->key);
 			break;
 		case JW_M_OBJ:
 			jw_object_of(w, m->key, m->members);

@@ -45,7 +45,6 @@ struct jw_member {
 		JW_M_INT,
 		JW_M_UINT,
 		JW_M_BOOL,
-		JW_M_NULL,
 		JW_M_OBJ
 	} kind;
 	union {
@@ -65,7 +64,6 @@ struct jw_member {
 #define JW_INT(key_, v) { .key = (key_), .kind = JW_M_INT, .i = (v) }
 #define JW_UINT(key_, v) { .key = (key_), .kind = JW_M_UINT, .u = (v) }
 #define JW_BOOL(key_, v) { .key = (key_), .kind = JW_M_BOOL, .b = (v) }
-#define JW_NULL(key_) { .key = (key_), .kind = JW_M_NULL }
 #define JW_OBJ(key_, ...) { .key = (key_), .kind = JW_M_OBJ, .members = JW_MEMBERS(__VA_ARGS__) }
 #define JW_MEMBERS(...) (const struct jw_member[]){ __VA_ARGS__, { .kind = JW_M_END } }
 /* clang-format on */

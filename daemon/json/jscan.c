@@ -417,7 +417,6 @@ enum jscan_error jscan_message(struct slice text, struct jslot *slots, size_t n,
 	enum jscan_error e;
 
 	*repair = false;
-
 	clear_slots(slots, n);
 	/* Scanned to its end: text that is not JSON at all is a syntax error first. */
 	if (c.p >= c.end || *c.p != '{') {

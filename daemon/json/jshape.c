@@ -225,14 +225,11 @@ static bool object_mend(const struct jmember *members, const char *tag, struct j
 	struct jw w = JW(out);
 	unsigned seen = 0, bit;
 	bool tagged = false;
-	struct slice key;
-	struct jiter it;
-	struct jval part;
 
-	if (v.type != J_OBJECT || !jiter_init(&it, v))
+	if (v.type != J_OBJECT)
 		return false;
 	jw_obj(&w, NULL);
-	while (jiter_next(&it, &key, &part)) {
+	jobj_each(key, part, v) {
 		const struct jmember *m = member_find(members, key);
 
 		/* The tag is checked by arm_at, and the first one counts. */
@@ -325,13 +322,11 @@ static bool array_fits(const struct jshape *items, struct jwalk *w)
 static bool array_mend(const struct jshape *items, struct jval v, struct buf *out)
 {
 	struct jw w = JW(out);
-	struct jiter it;
-	struct jval part;
 
-	if (v.type != J_ARRAY || !jiter_init(&it, v))
+	if (v.type != J_ARRAY)
 		return false;
 	jw_arr(&w, NULL);
-	while (jiter_next(&it, NULL, &part)) {
+	jarr_each(part, v) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 
 		/* An element that cannot be repaired is left out, so the others stay usable. */
