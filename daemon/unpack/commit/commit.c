@@ -140,12 +140,12 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 
 	manifest_init(&none, 0);
 	p.old = c->old && !c->whole ? c->old : &none;
-	p.log.fd = -1;
+	p.log.to.fd = -1;
 	held_init(&p.target, c->target);
 	held_init(&p.staged, tree);
 	if (r >= 0)
 		r = commit_plan_all(&p, c);
-	closep(&p.log.fd);
+	closep(&p.log.to.fd);
 	intent_log_writer_done(&p.log);
 	held_done(&p.target);
 	held_done(&p.staged);

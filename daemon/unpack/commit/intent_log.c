@@ -117,12 +117,12 @@ int op_parse(struct slice line, struct op *op)
 
 /* --- writing ------------------------------------------------------------------------------------------ */
 
-static int log_flush(struct intent_log_writer *w)
+int summed_flush(struct summed_writer *w)
 {
-	int r = file_write_all(w->fd, w->b.data, w->b.len);
+	int r = w->out.failed ? -ENOMEM : file_write_all(w->fd, w->out.data, w->out.len);
 
-	w->crc = crc32c(w->crc, w->b.data, w->b.len);
-	buf_reset(&w->b);
+	w->crc = crc32c(w->crc, w->out.data, w->out.len);
+	buf_reset(&w->out);
 	return r;
 }
 
@@ -130,10 +130,11 @@ int intent_log_begin(struct intent_log_writer *w, int fd, enum log_kind kind)
 {
 	struct stat sb;
 
-	*w = (struct intent_log_writer){ .fd = fd };
+	*w = (struct intent_log_writer){ .to.fd = fd };
 	if (fstat(fd, &sb) < 0)
 		return -errno;
-	return buf_printf(&w->b, "%s%llx\n", heads[kind], (unsigned long long)time_ns(&sb.st_ctim));
+	return buf_printf(&w->to.out, "%s%llx\n", heads[kind],
+			  (unsigned long long)time_ns(&sb.st_ctim));
 }
 
 int intent_log_add(struct intent_log_writer *w, const struct op *op)
@@ -145,8 +146,8 @@ int intent_log_add(struct intent_log_writer *w, const struct op *op)
 	if (w->n == COMMIT_OPS_MAX)
 		return -E2BIG;
 	w->n++;
-	r = op_put(op, &w->b);
-	return r == 0 && w->b.len >= PIECE ? log_flush(w) : r;
+	r = op_put(op, &w->to.out);
+	return r == 0 && w->to.out.len >= PIECE ? summed_flush(&w->to) : r;
 }
 
 int intent_log_put(struct intent_log_writer *w, enum op_kind kind, const char *path,
@@ -163,19 +164,15 @@ int intent_log_put(struct intent_log_writer *w, enum op_kind kind, const char *p
 
 int intent_log_end(struct intent_log_writer *w)
 {
-	int r = log_flush(w);
+	int r = summed_flush(&w->to);
 
 	if (r < 0)
 		return r;
 	/* The CRC covers all lines before this one, which are written by now. */
-	buf_printf(&w->b, "end %llx %08x %c\n", (unsigned long long)w->n, w->crc, LOG_PLANNED);
-	r = log_flush(w);
-	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
-}
-
-void intent_log_writer_done(struct intent_log_writer *w)
-{
-	buf_done(&w->b);
+	buf_printf(&w->to.out, "end %llx %08x %c\n", (unsigned long long)w->n, w->to.crc,
+		   LOG_PLANNED);
+	r = summed_flush(&w->to);
+	return r == 0 && fsync(w->to.fd) < 0 ? -errno : r;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------ */

@@ -61,10 +61,18 @@ int op_put(const struct op *op, struct buf *out);
 int op_parse(struct slice line, struct op *op);
 
 /* --- writing */
-struct intent_log_writer {
-	int fd;
-	struct buf b;
+
+/* Bytes on their way into a file, and the checksum of those that are in it. */
+struct summed_writer {
+	int fd; /* borrowed */
+	struct buf out;
 	uint32_t crc;
+};
+
+int summed_flush(struct summed_writer *w);
+
+struct intent_log_writer {
+	struct summed_writer to;
 	uint64_t n;
 };
 
@@ -76,7 +84,10 @@ int intent_log_put(struct intent_log_writer *w, enum op_kind kind, const char *p
 		   const struct stamp *was, const struct stamp *will);
 /* Writes the last line, state LOG_PLANNED, and syncs the file. */
 int intent_log_end(struct intent_log_writer *w);
-void intent_log_writer_done(struct intent_log_writer *w);
+static inline void intent_log_writer_done(struct intent_log_writer *w)
+{
+	buf_done(&w->to.out);
+}
 
 /* --- reading */
 struct intent_log {

@@ -60,18 +60,12 @@ static inline const char *draft_base_path(const struct draft_base *b, size_t i)
 	return b->text.data + b->v[i].path;
 }
 
-struct draft_base_writer {
-	int fd;
-	struct buf out;
-	uint32_t crc;
-};
-
-void draft_base_begin(struct draft_base_writer *w, int fd, const struct draft_head *head);
+/* The writer's owner frees its buffer. */
+void draft_base_begin(struct summed_writer *w, int fd, const struct draft_head *head);
 /* path: in order. */
-int draft_base_put(struct draft_base_writer *w, const char *path, const struct draft_base_entry *e);
+int draft_base_put(struct summed_writer *w, const char *path, const struct draft_base_entry *e);
 /* The file is whole, and on its disk. */
-int draft_base_end(struct draft_base_writer *w);
-void draft_base_writer_done(struct draft_base_writer *w);
+int draft_base_end(struct summed_writer *w);
 
 struct draft_sent {
 	struct sha256 digest; /* of what was written */

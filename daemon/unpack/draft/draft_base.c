@@ -34,22 +34,13 @@ struct base_record {
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-static int base_flush(struct draft_base_writer *w)
+void draft_base_begin(struct summed_writer *w, int fd, const struct draft_head *head)
 {
-	int r = w->out.failed ? -ENOMEM : file_write_all(w->fd, w->out.data, w->out.len);
-
-	w->crc = crc32c(w->crc, w->out.data, w->out.len);
-	buf_reset(&w->out);
-	return r;
-}
-
-void draft_base_begin(struct draft_base_writer *w, int fd, const struct draft_head *head)
-{
-	*w = (struct draft_base_writer){ .fd = fd };
+	*w = (struct summed_writer){ .fd = fd };
 	draft_head_put(&w->out, head);
 }
 
-int draft_base_put(struct draft_base_writer *w, const char *path, const struct draft_base_entry *e)
+int draft_base_put(struct summed_writer *w, const char *path, const struct draft_base_entry *e)
 {
 	struct base_record r;
 
@@ -63,23 +54,18 @@ int draft_base_put(struct draft_base_writer *w, const char *path, const struct d
 		r.digest = e->digest;
 	buf_add(&w->out, &r, sizeof(r));
 	buf_add(&w->out, path, r.n);
-	return w->out.len >= PIECE ? base_flush(w) : 0;
+	return w->out.len >= PIECE ? summed_flush(w) : 0;
 }
 
-int draft_base_end(struct draft_base_writer *w)
+int draft_base_end(struct summed_writer *w)
 {
-	int r = base_flush(w);
+	int r = summed_flush(w);
 
 	if (r < 0)
 		return r;
 	buf_printf(&w->out, "%08x\n", w->crc);
-	r = base_flush(w);
+	r = summed_flush(w);
 	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
-}
-
-void draft_base_writer_done(struct draft_base_writer *w)
-{
-	buf_done(&w->out);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */

@@ -296,7 +296,7 @@ static struct draft_base_entry entry_after(const struct draft_trees *t,
 int draft_base_after(const struct draft_trees *t, const struct draft_changes *c, int fd)
 {
 	const struct draft_head head = { t->base.head.generation + 1, c->n };
-	struct draft_base_writer w;
+	struct summed_writer w;
 	size_t i = 0, k = 0;
 	int r = 0;
 
@@ -316,6 +316,6 @@ int draft_base_after(const struct draft_trees *t, const struct draft_changes *c,
 	}
 	if (r == 0)
 		r = draft_base_end(&w);
-	draft_base_writer_done(&w);
+	buf_done(&w.out);
 	return r;
 }

@@ -131,7 +131,7 @@ static void find_digest(struct copying *k, size_t i, struct draft_base_entry *e)
 
 static int write_base(struct copying *k, bool copied, int fd)
 {
-	struct draft_base_writer w;
+	struct summed_writer w;
 	int r = 0;
 
 	draft_base_begin(&w, fd, &(struct draft_head){ .generation = 1 });
@@ -150,7 +150,7 @@ static int write_base(struct copying *k, bool copied, int fd)
 	}
 	if (r == 0)
 		r = draft_base_end(&w);
-	draft_base_writer_done(&w);
+	buf_done(&w.out);
 	return r < 0 ? fail_with(k->v, r, NULL, "the record of the draft") : 0;
 }
 

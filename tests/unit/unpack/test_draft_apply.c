@@ -31,13 +31,13 @@ static int open_dir(const char *name)
 static int open_base(void)
 {
 	const struct draft_head head = { 1, 0 };
-	struct draft_base_writer w;
+	struct summed_writer w;
 	int fd = open(scratch_path("base"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
 	draft_base_begin(&w, fd, &head);
 	assert_int_equal(draft_base_end(&w), 0);
-	draft_base_writer_done(&w);
+	buf_done(&w.out);
 	lseek(fd, 0, SEEK_SET);
 	return fd;
 }
