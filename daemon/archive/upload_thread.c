@@ -78,12 +78,8 @@ static void set_result(struct upload_thread *w, enum upload_result result, int e
 
 static bool is_interrupted(struct upload_thread *w)
 {
-	bool r;
-
-	pthread_mutex_lock(&w->mutex);
-	r = w->restart || w->end;
-	pthread_mutex_unlock(&w->mutex);
-	return r;
+	HOLD(&w->mutex);
+	return w->restart || w->end;
 }
 
 /* Hashes what earlier uploads brought. */
@@ -186,7 +182,7 @@ static struct task next_task(struct upload_thread *w)
 {
 	struct task t = { 0 };
 
-	pthread_mutex_lock(&w->mutex);
+	HOLD(&w->mutex);
 	while (!w->end && !w->restart && !w->finish && list_empty(&w->pieces))
 		pthread_cond_wait(&w->cond, &w->mutex);
 	t.declared = w->declared;
@@ -201,7 +197,6 @@ static struct task next_task(struct upload_thread *w)
 		w->finish = false;
 		t.end = w->end && !t.finish;
 	}
-	pthread_mutex_unlock(&w->mutex);
 	return t;
 }
 
@@ -325,11 +320,10 @@ void upload_thread_give(struct upload_thread *w, struct slice piece)
 	p->n = piece.n;
 	memcpy(p->data, piece.p, piece.n);
 	list_init(&p->link);
-	pthread_mutex_lock(&w->mutex);
+	HOLD(&w->mutex);
 	list_add_tail(&w->pieces, &p->link);
 	w->view.queued += piece.n;
 	pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->mutex);
 }
 
 static void drop_pieces(struct upload_thread *w)
@@ -343,38 +337,31 @@ static void drop_pieces(struct upload_thread *w)
 
 void upload_thread_finish(struct upload_thread *w, enum archive_format declared)
 {
-	pthread_mutex_lock(&w->mutex);
+	HOLD(&w->mutex);
 	w->finish = true;
 	w->declared = declared;
 	pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->mutex);
 }
 
 void upload_thread_restart(struct upload_thread *w)
 {
-	pthread_mutex_lock(&w->mutex);
+	HOLD(&w->mutex);
 	drop_pieces(w);
 	w->restart = true;
 	pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->mutex);
 }
 
 void upload_thread_end(struct upload_thread *w)
 {
-	pthread_mutex_lock(&w->mutex);
+	HOLD(&w->mutex);
 	w->end = true;
 	pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->mutex);
 }
 
 struct upload_progress upload_thread_progress(struct upload_thread *w)
 {
-	struct upload_progress v;
-
-	pthread_mutex_lock(&w->mutex);
-	v = w->view;
-	pthread_mutex_unlock(&w->mutex);
-	return v;
+	HOLD(&w->mutex);
+	return w->view;
 }
 
 struct upload_thread *upload_thread_free(struct upload_thread *w)

@@ -108,10 +108,9 @@ static void ring_give_back(void *ring)
 {
 	struct ring *r = ring;
 
-	pthread_mutex_lock(&r->lock);
+	HOLD(&r->lock);
 	r->tail++;
 	pthread_cond_signal(&r->emptied);
-	pthread_mutex_unlock(&r->lock);
 }
 
 void ring_take(struct ring *r, size_t n)

@@ -169,25 +169,20 @@ void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx)
 void sums_wait(struct sums *s)
 {
 	sums_give(s);
-	pthread_mutex_lock(&s->lock);
+	HOLD(&s->lock);
 	while (s->ntheirs)
 		pthread_cond_wait(&s->taken, &s->lock);
-	pthread_mutex_unlock(&s->lock);
 }
 
 bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest, struct seed_place *place)
 {
-	bool found;
-
-	pthread_mutex_lock(&s->lock);
-	found = s->first < s->last;
-	if (found) {
-		*id = s->done[s->first].id;
-		*digest = s->done[s->first].digest;
-		*place = s->done[s->first++].place;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return found;
+	HOLD(&s->lock);
+	if (s->first == s->last)
+		return false;
+	*id = s->done[s->first].id;
+	*digest = s->done[s->first].digest;
+	*place = s->done[s->first++].place;
+	return true;
 }
 
 /* --- life ------------------------------------------------------------------------------------------------ */

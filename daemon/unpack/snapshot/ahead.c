@@ -205,7 +205,7 @@ struct ahead_item *ahead_first(struct ahead *a)
 {
 	struct ahead_item *first = ahead_at(a, a->first);
 
-	pthread_mutex_lock(&a->lock);
+	HOLD(&a->lock);
 	while (first->state == AHEAD_TODO || first->state == AHEAD_BUSY) {
 		struct ahead_item *i = claim(a);
 
@@ -214,7 +214,6 @@ struct ahead_item *ahead_first(struct ahead *a)
 		else
 			pthread_cond_wait(&a->done, &a->lock);
 	}
-	pthread_mutex_unlock(&a->lock);
 	return first;
 }
 
