@@ -75,20 +75,9 @@ bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
 	return CRYPTO_memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;
 }
 
-static void to_hex(const unsigned char *bytes, size_t n, char *out)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < n; i++) {
-		out[2 * i] = digits[bytes[i] >> 4];
-		out[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	out[2 * n] = '\0';
-}
-
 const char *sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
 {
-	to_hex(d->bytes, SHA256_BYTES, out);
+	hex_put(d->bytes, SHA256_BYTES, out);
 	return out;
 }
 
@@ -187,7 +176,7 @@ int git_blob_id(struct slice data, char out[GIT_ID_HEX])
 	if (SHA1_Init(&ctx) != 1 || SHA1_Update(&ctx, head, (size_t)n) != 1 ||
 	    SHA1_Update(&ctx, data.p, data.n) != 1 || SHA1_Final(id, &ctx) != 1)
 		return -EIO;
-	to_hex(id, sizeof(id), out);
+	hex_put(id, sizeof(id), out);
 	return 0;
 }
 

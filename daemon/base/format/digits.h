@@ -27,3 +27,5 @@ char *u64_write(char *out, uint64_t v);
 void u64_put(struct buf *b, uint64_t v);
 /* The value of a hexadecimal digit of either case, or -1. */
 int hex_digit(char c);
+/* Writes 2 * n lower-case hexadecimal digits and a NUL. */
+void hex_put(const unsigned char *bytes, size_t n, char *out);

@@ -9,6 +9,7 @@
  */
 #include "base/os/file.h"
 
+#include "base/format/digits.h"
 #include "base/util.h"
 
 #include <dirent.h>
@@ -231,17 +232,12 @@ char *file_join(const char *dir, const char *name)
 
 char *random_hex(char *out, size_t bytes)
 {
-	static const char digits[] = "0123456789abcdef";
 	unsigned char raw[64];
 
 	/* These are tokens and ids: without random bytes none may be made. */
 	if (bytes > sizeof(raw) || getrandom(raw, bytes, 0) != (ssize_t)bytes)
 		abort();
-	for (size_t i = 0; i < bytes; i++) {
-		out[2 * i] = digits[raw[i] >> 4];
-		out[2 * i + 1] = digits[raw[i] & 15];
-	}
-	out[2 * bytes] = '\0';
+	hex_put(raw, bytes, out);
 	return out;
 }
 
