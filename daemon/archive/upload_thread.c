@@ -62,8 +62,7 @@ static void upload_notify(struct upload_thread *w)
 {
 	uint64_t one = 1;
 
-	while (write(w->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	(void)RETRY(write(w->io.fd, &one, sizeof(one)));
 }
 
 static void set_result(struct upload_thread *w, enum upload_result result, int error)

@@ -437,12 +437,11 @@ int manifest_read(struct manifest *m, int fd)
 		}
 		if (have.n > 4 * PATH_BYTES_MAX || buf_reserve(&b, WRITE_PIECE) < 0)
 			return -EBADMSG;
-		got = read(fd, b.data + b.len, WRITE_PIECE);
-		if (got < 0 && errno != EINTR)
+		got = RETRY(read(fd, b.data + b.len, WRITE_PIECE));
+		if (got < 0)
 			return -errno;
 		if (got == 0)
 			return buf_len(&b) ? -EBADMSG : 0;
-		if (got > 0)
-			b.len += (size_t)got;
+		b.len += (size_t)got;
 	}
 }

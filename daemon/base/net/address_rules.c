@@ -197,9 +197,7 @@ static const char *const metadata_names[] = {
 
 static bool host_is_named(struct slice host, const char *name)
 {
-	if (host.n && host.p[host.n - 1] == '.')
-		host.n--;
-	return http_word_is(host, name);
+	return http_word_is(without_dot(host), name);
 }
 
 static bool is_metadata_name(struct slice host)
@@ -242,8 +240,7 @@ static bool ends_in_number(struct slice host)
 {
 	size_t at;
 
-	if (host.n && host.p[host.n - 1] == '.')
-		host.n--;
+	host = without_dot(host);
 	for (at = host.n; at && host.p[at - 1] != '.'; at--)
 		;
 	return label_is_number(slice_after(host, at));

@@ -1,6 +1,7 @@
 #include "base/os/buf_io.h"
 
-#include <errno.h>
+#include "base/util.h"
+
 #include <sys/socket.h>
 
 ssize_t buf_receive(struct buf *b, int fd, size_t n)
@@ -10,9 +11,7 @@ ssize_t buf_receive(struct buf *b, int fd, size_t n)
 
 	if (r < 0)
 		return r;
-	do
-		got = recv(fd, b->data + b->len, n, 0);
-	while (got < 0 && errno == EINTR);
+	got = RETRY(recv(fd, b->data + b->len, n, 0));
 	if (got < 0)
 		return -errno;
 	b->len += (size_t)got;
@@ -22,10 +21,8 @@ ssize_t buf_receive(struct buf *b, int fd, size_t n)
 int buf_send(struct buf *b, int fd)
 {
 	while (buf_len(b)) {
-		ssize_t n = send(fd, b->data + b->pos, buf_len(b), MSG_NOSIGNAL);
+		ssize_t n = RETRY(send(fd, b->data + b->pos, buf_len(b), MSG_NOSIGNAL));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		buf_consume(b, (size_t)n);

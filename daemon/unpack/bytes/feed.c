@@ -42,9 +42,7 @@ static int intact_hash_rest(struct intact *i, int fd, struct verdict *v)
 	_cleanup_(freep) char *piece = xalloc(PIECE);
 	ssize_t n;
 
-	while ((n = pread(fd, piece, PIECE, (off_t)i->at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while ((n = RETRY(pread(fd, piece, PIECE, (off_t)i->at))) != 0) {
 		if (n < 0)
 			return fail_with(v, -errno, NULL, "reading the archive");
 		intact_add(i, piece, (size_t)n, i->at);

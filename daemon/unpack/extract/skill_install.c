@@ -35,11 +35,9 @@ static int skill_copy_bytes(struct plan *p, int fd, uint64_t size)
 	char piece[COPY_PIECE];
 
 	while (size) {
-		ssize_t n = read(fd, piece, (size_t)MIN(size, (uint64_t)sizeof(piece)));
+		ssize_t n = RETRY(read(fd, piece, (size_t)MIN(size, (uint64_t)sizeof(piece))));
 		int r;
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return fail_with(p->v, n < 0 ? -errno : -ESTALE, NULL,
 					 "a skill changed while it was read");

@@ -280,13 +280,10 @@ int job_line(struct job_input *in, struct slice *ret)
 		seen = have.n;
 		if (buf_reserve(&in->b, INPUT_PIECE) < 0)
 			return -E2BIG;
-		n = read(STDIN_FILENO, in->b.data + in->b.len, INPUT_PIECE);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			return 0;
-		if (n > 0)
-			in->b.len += (size_t)n;
+		n = RETRY(read(STDIN_FILENO, in->b.data + in->b.len, INPUT_PIECE));
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		in->b.len += (size_t)n;
 	}
 }
 
