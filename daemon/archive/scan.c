@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 
-#include <dirent.h>
-
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 struct archive_scan {

@@ -8,8 +8,6 @@
 
 #include "base/buf.h"
 
-#include <stdint.h>
-
 #define PATCH_FILE 0100644u
 #define PATCH_EXECUTABLE 0100755u
 #define PATCH_SYMLINK 0120000u

@@ -7,8 +7,6 @@
 
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define SHA256_BYTES 32

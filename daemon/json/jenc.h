@@ -7,9 +7,6 @@
 #include "base/buf.h"
 #include "json/jscan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct jw {
 	struct buf *b;
 	bool comma; /* a value stands before: the next one needs a comma */

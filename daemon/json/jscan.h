@@ -15,9 +15,6 @@
 #include "base/buf.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 enum jtype { J_NONE, J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_STRING, J_ARRAY, J_OBJECT };
 
 struct jval {

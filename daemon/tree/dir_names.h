@@ -10,8 +10,6 @@
 
 #include "base/buf.h"
 
-#include <stdint.h>
-
 struct dir_names {
 	struct buf text;
 	uint32_t *at; /* where each begins in text */

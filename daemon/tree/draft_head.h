@@ -10,8 +10,6 @@
 
 #include "base/buf.h"
 
-#include <stdint.h>
-
 #define DRAFT_HEAD_BYTES 64 /* more than the longest */
 
 struct draft_head {

@@ -22,7 +22,6 @@
 #include "base/limits.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define NAME_BYTES_MAX 255

@@ -22,9 +22,6 @@
 #include "base/buf.h"
 #include "digest/digest.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum node_type { NODE_DIR = 'd', NODE_FILE = 'f', NODE_LINK = 'l' };
 
 struct node {

@@ -17,8 +17,6 @@
 #include "json/jstr.h"
 #include "workspace/helper_job.h"
 
-#include <dirent.h>
-
 #define KEY_HEX 32
 #define NOTE_PENDING "pending"
 #define NOTE_REMOVAL "removal"

@@ -12,7 +12,6 @@
 #include "base/format/digits.h"
 #include "base/util.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <sys/mman.h>
 #include <sys/random.h>

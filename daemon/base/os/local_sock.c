@@ -11,7 +11,6 @@
 #include "base/os/file.h"
 #include "base/util.h"
 
-#include <dirent.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -6,8 +6,6 @@
 
 #include "base/slice.h"
 
-#include <stddef.h>
-
 #define LOCKED_WHY_SIZE 192
 
 /* Zeroed; NULL: no more can be locked. n is at most LOCKED_MAX. */

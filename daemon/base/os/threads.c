@@ -2,10 +2,7 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdint.h>
-#include <unistd.h>
 
 #define STACK_BYTES (64 * KIB)
 

@@ -14,9 +14,6 @@
 
 #include "unpack/snapshot/seed.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct sums;

@@ -16,7 +16,6 @@
 
 #include "unpack/bytes/inflater.h"
 
-#include <sys/stat.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 

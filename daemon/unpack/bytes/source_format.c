@@ -12,8 +12,6 @@
  */
 #include "unpack/bytes/source.h"
 
-#include <sys/stat.h>
-
 #define TAR_BLOCK 512
 
 static const struct magic {

@@ -19,8 +19,6 @@
 #include "base/buf.h"
 #include "base/limits.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
 /* Distinguishes an entry of a tree from another, or from itself before a change. ctime cannot be set, but a rename

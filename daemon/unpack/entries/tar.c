@@ -22,7 +22,8 @@
  */
 #include "unpack/entries/tar_internal.h"
 
-int tar_damaged(struct tar *t, const char *what)
+/* Refuses with the name in the current block. */
+static int tar_damaged(struct tar *t, const char *what)
 {
 	_cleanup_(freep) char *name = xstrndup((char *)t->block + OFF_NAME,
 					       strnlen((char *)t->block + OFF_NAME, NAME_WIDTH));

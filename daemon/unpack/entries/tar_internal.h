@@ -74,8 +74,6 @@ struct tar {
 	uint8_t block[BLOCK];
 };
 
-/* Refuses with the name in the current block. */
-int tar_damaged(struct tar *t, const char *what);
 int tar_size_field(struct tar *t, size_t at, uint64_t *ret);
 /* For a sparse file: reads its map from any of its places, and checks it. The entry's size is then that of the whole
  * file, t->stored what the archive still has of it. */

@@ -14,7 +14,6 @@
 #include "json/jstr.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 struct discard {
 	char *directory;

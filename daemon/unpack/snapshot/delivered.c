@@ -29,7 +29,6 @@
 #include "unpack/snapshot/tree_walk.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 /* One of the files, at its next entry. */
 struct delivered_input {

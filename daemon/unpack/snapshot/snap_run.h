@@ -9,8 +9,6 @@
 #include "unpack/snapshot/snapshot.h"
 #include "unpack/snapshot/tree_walk.h"
 
-#include <sys/stat.h>
-
 enum ahead_state {
 	AHEAD_READY, /* nothing to read */
 	AHEAD_TODO,

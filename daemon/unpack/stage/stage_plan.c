@@ -23,8 +23,6 @@
 #include "base/util.h"
 #include "unpack/commit/merge.h"
 
-#include <sys/stat.h>
-
 #define MTIME_MAX 4294967295LL
 #define DIGESTS_EVERY 256 /* entries */
 
