@@ -186,9 +186,7 @@ void grant_cut(struct grant *g, const char *why)
 	g->over = true;
 	/* A callback can drop the last reference; the loop still uses the list. */
 	g->refs++;
-	while (!list_empty(&g->holds)) {
-		struct grant_hold *h = list_first(&g->holds, struct grant_hold, link);
-
+	list_drain(h, &g->holds, struct grant_hold, link) {
 		list_del(&h->link);
 		h->cut(h->ctx, why);
 	}

@@ -79,9 +79,7 @@ static void on_tokens_cut(void *ctx)
 {
 	struct tokens *t = ctx;
 
-	while (!list_empty(&t->ended)) {
-		struct token *k = list_first(&t->ended, struct token, link);
-
+	list_drain(k, &t->ended, struct token, link) {
 		grant_cut(k->grant, k->why);
 		token_free(k);
 	}

@@ -167,9 +167,7 @@ static bool waits_for_events(const struct outgoing *o)
 /* The queue, each message behind its events. */
 static bool pump_queue(struct pump *p)
 {
-	while (!list_empty(&p->conn->out)) {
-		struct outgoing *o = list_first(&p->conn->out, struct outgoing, link);
-
+	list_drain(o, &p->conn->out, struct outgoing, link) {
 		if (waits_for_events(o) && p->conn->phase == CONN_CLOSING)
 			watcher_settle(&o->view->w);
 		if (waits_for_events(o) && !pump_view(p, o->view, o->barrier))

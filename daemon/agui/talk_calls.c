@@ -39,9 +39,7 @@ void agui_calls_free(struct agui_calls *c)
 
 void agui_calls_move(struct agui_calls *from, struct agui_calls *to)
 {
-	while (!list_empty(&from->list)) {
-		struct agui_call *c = list_first(&from->list, struct agui_call, link);
-
+	list_drain(c, &from->list, struct agui_call, link) {
 		list_del(&c->link);
 		list_add_tail(&to->list, &c->link);
 		from->n--;

@@ -89,9 +89,7 @@ void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq _unused_, struct s
 
 void agui_plans_put(struct agui_talk *t)
 {
-	while (!list_empty(&t->plans)) {
-		struct agui_plan *p = list_first(&t->plans, struct agui_plan, link);
-
+	list_drain(p, &t->plans, struct agui_plan, link) {
 		if (t->is_history)
 			plan_show(t, p->id, slice_of(p->content));
 		plan_free(t, p);

@@ -47,3 +47,7 @@ static inline void list_del(struct list *n)
 		  *_next_##pos = list_first(&pos->member, type, member);                           \
 	     &pos->member != (head);                                                               \
 	     pos = _next_##pos, _next_##pos = list_first(&_next_##pos->member, type, member))
+
+/* The first of them, again and again until none is left: the body takes it out of the list, and may take others, or leaves. */
+#define list_drain(pos, head, type, member)                                                        \
+	for (type * pos; !list_empty(head) && (pos = list_first(head, type, member));)

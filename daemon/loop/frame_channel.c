@@ -94,8 +94,7 @@ static void channel_give_up(struct frame_channel *c)
 
 static void channel_flush(struct frame_channel *c)
 {
-	while (!list_empty(&c->out)) {
-		struct piece *p = list_first(&c->out, struct piece, link);
+	list_drain(p, &c->out, struct piece, link) {
 		struct iovec iov = { p->bytes + p->done, p->n - p->done };
 		ssize_t n = send_some(c, &iov, 1, p->fd);
 

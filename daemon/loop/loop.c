@@ -148,9 +148,7 @@ static void on_timerfd(void *ctx, uint32_t events _unused_)
 	if (read(l->timer_io.fd, &fired, sizeof(fired)) < 0 && errno != EAGAIN)
 		return;
 	l->armed = 0;
-	while (!list_empty(&l->timers)) {
-		struct loop_timer *t = list_first(&l->timers, struct loop_timer, link);
-
+	list_drain(t, &l->timers, struct loop_timer, link) {
 		if (t->due > now)
 			break;
 		/* Cancelled first: fn may set the timer again, or free its owner by a deferred
@@ -204,8 +202,7 @@ void loop_run_deferred(struct loop *l)
 {
 	notice_wake(l);
 	/* a task may defer another; those run too, in order */
-	while (!list_empty(&l->tasks)) {
-		struct loop_task *t = list_first(&l->tasks, struct loop_task, link);
+	list_drain(t, &l->tasks, struct loop_task, link) {
 		void (*fn)(void *ctx) = t->fn;
 
 		loop_task_cancel(t);

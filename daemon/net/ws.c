@@ -34,9 +34,7 @@ static void ask_writeable(struct peer *p)
  * the turn that made a large frame does not write it, too. */
 void ws_flush_dirty(struct net_server *n)
 {
-	while (!list_empty(&n->dirty)) {
-		struct peer *p = list_first(&n->dirty, struct peer, dirty);
-
+	list_drain(p, &n->dirty, struct peer, dirty) {
 		list_del(&p->dirty);
 		if (p->close_code || p->choked)
 			socket_ask_writeable(p->wsi);

@@ -205,9 +205,7 @@ void standing_init(struct standing *s)
 
 void standing_done(struct standing *s)
 {
-	while (!list_empty(&s->runs)) {
-		struct standing_run *run = list_first(&s->runs, struct standing_run, link);
-
+	list_drain(run, &s->runs, struct standing_run, link) {
 		run->proc = proc_end(run->proc);
 		standing_run_free(run);
 	}

@@ -260,9 +260,7 @@ static void call_remove(struct rpc_calls *t, struct rpc_call *c)
 /* From the start each time: fn may drop other calls of the table. */
 void rpc_calls_done(struct rpc_calls *t)
 {
-	while (!list_empty(&t->open)) {
-		struct rpc_call *c = list_first(&t->open, struct rpc_call, link);
-
+	list_drain(c, &t->open, struct rpc_call, link) {
 		call_remove(t, c);
 		c->fn(c->ctx, c->tag, NULL);
 		free(c);

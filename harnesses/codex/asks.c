@@ -48,8 +48,7 @@ static void codex_ask_free(struct codex_ask *a)
 /* Each question is freed before the host is called, which must not find it again. */
 void codex_asks_drop(struct harness *h, bool tell)
 {
-	while (!list_empty(&h->asks)) {
-		struct codex_ask *a = list_first(&h->asks, struct codex_ask, link);
+	list_drain(a, &h->asks, struct codex_ask, link) {
 		uint64_t id = a->id;
 
 		codex_ask_free(a);

@@ -26,9 +26,7 @@ struct meter {
 
 void codex_meters_free(struct harness *h)
 {
-	while (!list_empty(&h->meters)) {
-		struct meter *m = list_first(&h->meters, struct meter, link);
-
+	list_drain(m, &h->meters, struct meter, link) {
 		list_del(&m->link);
 		free_each(m->thread, m);
 	}

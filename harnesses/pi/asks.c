@@ -34,8 +34,7 @@ static void pi_ask_free(struct harness *h, struct pi_ask *a)
 /* Each question is freed before the host is called, which must not find it again. */
 void pi_asks_drop(struct harness *h, bool withdraw)
 {
-	while (!list_empty(&h->asks)) {
-		struct pi_ask *a = list_first(&h->asks, struct pi_ask, link);
+	list_drain(a, &h->asks, struct pi_ask, link) {
 		uint64_t id = a->id;
 
 		pi_ask_free(h, a);

@@ -151,9 +151,7 @@ struct mcp_backend *relay_find(struct relay *r, const char *name, const char *se
 
 void proxies_free(struct relay *r, struct list *proxies)
 {
-	while (!list_empty(proxies)) {
-		struct proxy *p = list_first(proxies, struct proxy, link);
-
+	list_drain(p, proxies, struct proxy, link) {
 		/* First, while the backend exists: its clients cancel their calls, and forget
 		 * it. */
 		if (r->gone)
@@ -167,9 +165,7 @@ void proxies_free(struct relay *r, struct list *proxies)
  * their end. */
 void proxy_calls_end(struct list *calls)
 {
-	while (!list_empty(calls)) {
-		struct proxy_call *c = list_first(calls, struct proxy_call, link);
-
+	list_drain(c, calls, struct proxy_call, link) {
 		list_del(&c->link);
 		list_init(&c->link);
 		mcp_call_cancel(c->inner);

@@ -233,11 +233,8 @@ void upstream_end(struct upstream *u, const struct err *why)
 	/* After all calls are detached from it, and before a callback can run. */
 	legacy_free(legacy);
 	/* the callback may call again at once: that is a new call, which waits or is refused */
-	while (!list_empty(&gone_calls)) {
-		struct upstream_call *c = list_first(&gone_calls, struct upstream_call, link);
-
+	list_drain(c, &gone_calls, struct upstream_call, link)
 		upstream_call_done(c, SLICE_NONE, buf_slice(&b));
-	}
 }
 
 void upstream_init(struct upstream *u)

@@ -58,9 +58,7 @@ static void end_refused(void *ctx)
 {
 	struct upstream_rpc *l = ctx;
 
-	while (!list_empty(&l->refused)) {
-		struct upstream_rpc_request *rq =
-			list_first(&l->refused, struct upstream_rpc_request, link);
+	list_drain(rq, &l->refused, struct upstream_rpc_request, link) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 		struct err e;
 

@@ -274,9 +274,7 @@ struct ws_client *ws_client_free(struct ws_client *w)
 	w->reported = true; /* no callbacks into a half-dead owner */
 	if (w->context)
 		lws_context_destroy(w->context);
-	while (!list_empty(&w->out)) {
-		struct ws_message *m = list_first(&w->out, struct ws_message, link);
-
+	list_drain(m, &w->out, struct ws_message, link) {
 		list_del(&m->link);
 		free(m);
 	}

@@ -74,9 +74,7 @@ static void scan_over(struct sweeper *s, bool ended)
 	loop_timer_cancel(&s->timer);
 	loop_io_set(s->loop, &s->io, 0);
 	/* an entry that was forgotten meanwhile has left a hole */
-	while (!list_empty(&s->scanned)) {
-		struct sweep *w = list_first(&s->scanned, struct sweep, link);
-
+	list_drain(w, &s->scanned, struct sweep, link) {
 		while (i < c->ntargets && strcmp(c->targets[i].session, w->target.session) != 0)
 			i++;
 		list_del(&w->link);
@@ -144,9 +142,7 @@ static void scan_begin(void *ctx)
 	if (s->scan || list_empty(&s->waiting))
 		return;
 	s->scan = scan_new(s);
-	while (!list_empty(&s->waiting)) {
-		struct sweep *w = list_first(&s->waiting, struct sweep, link);
-
+	list_drain(w, &s->waiting, struct sweep, link) {
 		list_del(&w->link);
 		list_add_tail(&s->scanned, &w->link);
 	}

@@ -156,9 +156,7 @@ static void move_all(struct list *from, struct list *to)
 /* A waiter may be freed in its callback, and others with it: one at a time, from the head. */
 static void waiters_answer(struct list *waiters, int error)
 {
-	while (!list_empty(waiters)) {
-		struct syncer_wait *w = list_first(waiters, struct syncer_wait, link);
-
+	list_drain(w, waiters, struct syncer_wait, link) {
 		list_del(&w->link);
 		w->done(w->ctx, error);
 	}

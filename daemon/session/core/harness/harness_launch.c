@@ -418,9 +418,7 @@ static void open_waiters_answer(struct session *s, uint64_t before, const struct
 		list_del(n);
 		list_add_tail(&waiters, n);
 	}
-	while (!list_empty(&waiters)) {
-		struct session_waiter *w = list_first(&waiters, struct session_waiter, link);
-
+	list_drain(w, &waiters, struct session_waiter, link) {
 		list_del(&w->link);
 		w->done(w->ctx, s, e);
 		free(w);

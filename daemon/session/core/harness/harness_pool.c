@@ -206,10 +206,7 @@ static void on_lonely(void *ctx)
 	struct session_store *st = ctx;
 	uint64_t now = clock_mono_ms();
 
-	while (!list_empty(&st->pool.lonely)) {
-		struct session *s =
-			list_first(&st->pool.lonely, struct session, harness.lonely_link);
-
+	list_drain(s, &st->pool.lonely, struct session, harness.lonely_link) {
 		if (s->harness.lonely_since + st->terms.harness_idle * 1000ul > now)
 			break;
 		leave_alone(s);

@@ -125,11 +125,8 @@ void settings_fail(struct session *s, const struct err *e)
 			"the harness is gone");
 		e = &gone;
 	}
-	while (!list_empty(&s->harness.settings)) {
-		struct setting *t = list_first(&s->harness.settings, struct setting, link);
-
+	list_drain(t, &s->harness.settings, struct setting, link)
 		setting_end(t, SLICE_NONE, e);
-	}
 	loop_timer_cancel(&s->harness.setting_timer);
 }
 

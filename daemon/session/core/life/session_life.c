@@ -245,10 +245,7 @@ void session_closed(struct session *s)
 		session_detach_all(s, "deleted");
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->closed(w->ctx);
-	while (!list_empty(&s->close_waiters)) {
-		struct session_waiter *c =
-			list_first(&s->close_waiters, struct session_waiter, link);
-
+	list_drain(c, &s->close_waiters, struct session_waiter, link) {
 		list_del(&c->link);
 		if (c->done)
 			c->done(c->ctx, s, r < 0 ? &e : NULL);

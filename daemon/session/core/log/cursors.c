@@ -59,9 +59,7 @@ void session_detach_all(struct session *s, const char *reason)
 
 void session_drop_observers(struct session *s)
 {
-	while (!list_empty(&s->observers)) {
-		struct watcher *w = list_first(&s->observers, struct watcher, link);
-
+	list_drain(w, &s->observers, struct watcher, link) {
 		unlink_watcher(w);
 		w->ops->detached(w->ctx, "deleted");
 	}
@@ -187,9 +185,7 @@ void readers_finish(struct session *s)
 
 void readers_drop(struct session *s)
 {
-	while (!list_empty(&s->log.readers)) {
-		struct log_reader *r = list_first(&s->log.readers, struct log_reader, link);
-
+	list_drain(r, &s->log.readers, struct log_reader, link) {
 		/* While r is attached: the owner can still pump it here. */
 		r->ops->leaving(r->ctx);
 		list_del(&r->link);

@@ -140,9 +140,7 @@ static void waiters_fail(struct session *s, struct list *list)
 	struct err e;
 
 	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
-	while (!list_empty(list)) {
-		struct session_waiter *w = list_first(list, struct session_waiter, link);
-
+	list_drain(w, list, struct session_waiter, link) {
 		list_del(&w->link);
 		if (w->done)
 			w->done(w->ctx, s, &e);

@@ -95,9 +95,7 @@ struct slice turn_message_id(struct session *s, struct slice id)
 
 void tool_calls_close(struct session *s, uint64_t now)
 {
-	while (!list_empty(&s->turn.calls)) {
-		struct turn_tool_call *c = list_first(&s->turn.calls, struct turn_tool_call, link);
-
+	list_drain(c, &s->turn.calls, struct turn_tool_call, link) {
 		/* ACP clients show a call as running until it gets a final status. */
 		if (c->open && s->turn.current) {
 			call_ended(s, c, false, now);

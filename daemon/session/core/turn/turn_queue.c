@@ -17,9 +17,7 @@ void turn_free(struct session_turn *t)
 	PARTS_CALL(turn_free, t);
 	/* The ledger would call on_recorded with a freed turn. */
 	ledger_wait_cancel(&t->recorded);
-	while (!list_empty(&t->waiters)) {
-		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
-
+	list_drain(w, &t->waiters, struct prompt_waiter, link) {
 		list_del(&w->link);
 		free(w);
 	}

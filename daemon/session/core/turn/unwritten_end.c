@@ -79,13 +79,9 @@ void turns_journal_recovered(void *ctx)
 	struct session *s = ctx;
 
 	/* In order. At the first that fails all wait for the next call: ends must not overtake each other. */
-	while (!list_empty(&s->turn.unwritten)) {
-		struct unwritten_end *o =
-			list_first(&s->turn.unwritten, struct unwritten_end, link);
-
+	list_drain(o, &s->turn.unwritten, struct unwritten_end, link)
 		if (!unwritten_try(s, o))
 			return;
-	}
 	log_info("session", "the journal can be written again", "session", s->id);
 	session_wake(s);
 }

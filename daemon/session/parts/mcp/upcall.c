@@ -330,9 +330,7 @@ struct upcall *port_find(struct port *p, const char *request_id)
 
 void upcall_ports_drop(struct session *s)
 {
-	while (!list_empty(&mcp_of(s)->ports)) {
-		struct port *p = list_first(&mcp_of(s)->ports, struct port, link);
-
+	list_drain(p, &mcp_of(s)->ports, struct port, link) {
 		list_del(&p->link);
 		p->session = NULL;
 		p->ops->closed(p->ctx);

@@ -353,9 +353,7 @@ struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
 /* Unlinked before the call: closed may free it. */
 void takers_drop(struct session *s)
 {
-	while (!list_empty(&model_of(s)->takers)) {
-		struct model_taker *t = list_first(&model_of(s)->takers, struct model_taker, link);
-
+	list_drain(t, &model_of(s)->takers, struct model_taker, link) {
 		list_del(&t->link);
 		t->session = NULL;
 		t->ops->closed(t->ctx);

@@ -165,9 +165,7 @@ static void on_ask(void *ctx, const char *host, int port)
 
 static void asks_drop(struct session *s)
 {
-	while (!list_empty(&network_of(s)->asks)) {
-		struct network_ask *a = list_first(&network_of(s)->asks, struct network_ask, link);
-
+	list_drain(a, &network_of(s)->asks, struct network_ask, link) {
 		question_unask_own(s, a);
 		ask_free(a);
 	}

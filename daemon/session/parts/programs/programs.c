@@ -147,9 +147,7 @@ static struct known_program *next_unasked(struct programs *all)
 /* Each is forgotten before its call, which may ask again. */
 static void programs_answer_all(struct programs *all)
 {
-	while (!list_empty(&all->asks)) {
-		struct programs_ask *ask = list_first(&all->asks, struct programs_ask, link);
-
+	list_drain(ask, &all->asks, struct programs_ask, link) {
 		list_del(&ask->link);
 		ask->fn(ask->ctx);
 	}

@@ -46,9 +46,7 @@ void lending_wake(struct uid_lending *l, unsigned long long failed, const struct
 		list_del(n);
 		list_add_tail(&ready, n);
 	}
-	while (!list_empty(&ready)) {
-		struct uid_waiter *w = list_first(&ready, struct uid_waiter, link);
-
+	list_drain(w, &ready, struct uid_waiter, link) {
 		list_del(&w->link);
 		w->fn(w->ctx, e && w->group == failed ? e : NULL);
 		free(w);
@@ -246,9 +244,7 @@ struct uid_lending *uid_lending_free(struct uid_lending *l)
 	if (!l)
 		return NULL;
 	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
-	while (!list_empty(&l->waiting)) {
-		struct uid_waiter *w = list_first(&l->waiting, struct uid_waiter, link);
-
+	list_drain(w, &l->waiting, struct uid_waiter, link) {
 		list_del(&w->link);
 		w->fn(w->ctx, &e);
 		free(w);

@@ -378,10 +378,7 @@ void artifacts_done(struct session *s)
 {
 	if (!workspace_of(s)->artifacts.read)
 		return;
-	while (!list_empty(&workspace_of(s)->artifacts.list)) {
-		struct artifact *a =
-			list_first(&workspace_of(s)->artifacts.list, struct artifact, link);
-
+	list_drain(a, &workspace_of(s)->artifacts.list, struct artifact, link) {
 		list_del(&a->link);
 		artifact_free(a);
 	}
