@@ -281,14 +281,11 @@ const char *agui_part_name(enum agui_part p)
 /* The first change of a member makes it: "add" does both. */
 static void send_state_delta(struct agui_talk *t, enum agui_part p)
 {
-	struct jw w = agui_event_begin(t->out, "STATE_DELTA");
 	const char *path = SHORT_TEXT(48, "/acpd/%s", parts[p].name);
 
-	jw_arr(&w, "delta");
-	jw_object(&w, NULL, JW_STR("op", "add"), JW_STR("path", path),
-		  JW_RAW("value", slice_of(t->state[p])));
-	jw_end_arr(&w);
-	agui_event_end(&w);
+	agui_event(t->out, "STATE_DELTA",
+		   JW_ARR("delta", JW_STR("op", "add"), JW_STR("path", path),
+			  JW_RAW("value", slice_of(t->state[p]))));
 }
 
 static char *state_value(enum agui_part p, struct slice update)
@@ -325,20 +322,6 @@ bool agui_talk_state(struct agui_talk *t, struct slice update)
 	return false;
 }
 
-static void replace_entries(struct agui_talk *t, const char *id, struct slice entries)
-{
-	struct jw w = agui_event_begin(t->out, "ACTIVITY_DELTA");
-
-	jw_str(&w, "messageId", id);
-	jw_str(&w, "activityType", "PLAN");
-	jw_arr(&w, "patch");
-	/* replace needs an existing member (RFC 6902, section 4.3): agui_talk_plan has sent it before. */
-	jw_object(&w, NULL, JW_STR("op", "replace"), JW_STR("path", "/entries"),
-		  JW_RAW("value", entries));
-	jw_end_arr(&w);
-	agui_event_end(&w);
-}
-
 /* A turn has one plan; what follows replaces it.. */
 void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
 {
@@ -349,8 +332,11 @@ void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
 	if (!entries.n)
 		return;
 	if (t->plan_seq && !t->is_history) {
-		agui_id(id, t->plan_seq);
-		replace_entries(t, id, entries);
+		/* replace needs an existing member (RFC 6902, section 4.3): it was sent below. */
+		agui_event(t->out, "ACTIVITY_DELTA", JW_STR("messageId", agui_id(id, t->plan_seq)),
+			   JW_STR("activityType", "PLAN"),
+			   JW_ARR("patch", JW_STR("op", "replace"), JW_STR("path", "/entries"),
+				  JW_RAW("value", entries)));
 		return;
 	}
 	t->plan_seq = seq;

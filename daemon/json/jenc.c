@@ -172,6 +172,11 @@ void jw_put(struct jw *w, const struct jw_member *m)
 		case JW_M_OBJ:
 			jw_object_of(w, m->key, m->members);
 			break;
+		case JW_M_ARR:
+			jw_arr(w, m->key);
+			jw_object_of(w, NULL, m->members);
+			jw_end_arr(w);
+			break;
 		}
 	}
 }

@@ -42,7 +42,8 @@ struct jw_member {
 		JW_M_INT,
 		JW_M_UINT,
 		JW_M_BOOL,
-		JW_M_OBJ
+		JW_M_OBJ,
+		JW_M_ARR /* of one object */
 	} kind;
 	union {
 		const char *str;
@@ -62,6 +63,7 @@ struct jw_member {
 #define JW_UINT(key_, v) { .key = (key_), .kind = JW_M_UINT, .u = (v) }
 #define JW_BOOL(key_, v) { .key = (key_), .kind = JW_M_BOOL, .b = (v) }
 #define JW_OBJ(key_, ...) { .key = (key_), .kind = JW_M_OBJ, .members = JW_MEMBERS(__VA_ARGS__) }
+#define JW_ARR(key_, ...) { .key = (key_), .kind = JW_M_ARR, .members = JW_MEMBERS(__VA_ARGS__) }
 #define JW_MEMBERS(...) (const struct jw_member[]){ __VA_ARGS__, { .kind = JW_M_END } }
 /* clang-format on */
 

@@ -174,12 +174,9 @@ static void replay_list(struct replay *r, const struct rpc_msg *m)
 {
 	JW_BUF(w, b);
 
-	jw_obj(&w, NULL);
-	jw_arr(&w, "sessions");
-	jw_object(&w, NULL, JW_STR("sessionId", r->id), JW_STR("cwd", r->cwd),
-		  JW_STR("title", r->title));
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_ARR("sessions", JW_STR("sessionId", r->id), JW_STR("cwd", r->cwd),
+			 JW_STR("title", r->title)));
 	replay_answer(r, m->id, buf_slice(&b));
 }
 

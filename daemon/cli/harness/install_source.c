@@ -53,12 +53,8 @@ static int unpack_package(const struct harness_install *in, const char *place, s
 		err_set(e, r, 0, "PREFIX_NOT_WRITABLE", "%s: %s", target, strerror(-r));
 		return EXIT_FAILED;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "target", target);
-	jw_arr(&w, "sources");
-	jw_object(&w, NULL, JW_STR("archive", in->from), JW_INT("strip", 1));
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("target", target),
+		  JW_ARR("sources", JW_STR("archive", in->from), JW_INT("strip", 1)));
 	code = run_unpack(&plain, "extract", buf_slice(&job), NULL);
 	if (code != EXIT_DONE)
 		err_set(e, -EBADMSG, 0, "PACKAGE_REFUSED", "%s: %s cannot be unpacked", in->pin->id,

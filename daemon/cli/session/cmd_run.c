@@ -168,12 +168,8 @@ static void on_run_session(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	}
 	meta = jobj_get(jobj_get(m->result, "_meta").raw, "acpd").raw;
 	cli_print_skipped(jobj_get(meta, "workspace").raw);
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->session_id);
-	jw_arr(&w, "prompt");
-	jw_object(&w, NULL, JW_STR("type", "text"), JW_STR("text", r->prompt));
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", r->session_id),
+		  JW_ARR("prompt", JW_STR("type", "text"), JW_STR("text", r->prompt)));
 	run_call(r, "session/prompt", buf_slice(&b), on_run_prompted);
 }
 

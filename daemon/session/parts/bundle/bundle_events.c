@@ -105,14 +105,9 @@ int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *o
 
 void bundle_put_extract(struct jw *w, const char *target, const char *archive, const char *digest)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "target", target);
-	jw_bool(w, "once", true);
-	jw_object(w, "limits", JW_UINT("entries", BUNDLE_FILES_MAX + 16),
-		  JW_UINT("bytes", BUNDLE_BYTES_MAX), JW_UINT("fileBytes", BUNDLE_BYTES_MAX),
-		  JW_UINT("ratio", BUNDLE_RATIO_MAX));
-	jw_arr(w, "sources");
-	jw_object(w, NULL, JW_STR("archive", archive), JW_STR("digest", digest));
-	jw_end_arr(w);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("target", target), JW_BOOL("once", true),
+		  JW_OBJ("limits", JW_UINT("entries", BUNDLE_FILES_MAX + 16),
+			 JW_UINT("bytes", BUNDLE_BYTES_MAX), JW_UINT("fileBytes", BUNDLE_BYTES_MAX),
+			 JW_UINT("ratio", BUNDLE_RATIO_MAX)),
+		  JW_ARR("sources", JW_STR("archive", archive), JW_STR("digest", digest)));
 }
