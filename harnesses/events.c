@@ -5,8 +5,7 @@
 #include "harnesses/harness.h"
 
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 struct need {
 	const char *key;

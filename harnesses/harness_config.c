@@ -12,9 +12,7 @@
 #include "base/strv.h"
 #include "base/util.h"
 #include "harnesses/acp/quirks.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define MANIFEST_ENTRIES_MAX 64
 #define MANIFEST_ARGS_MAX 64

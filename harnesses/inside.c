@@ -11,8 +11,7 @@
 
 #include "base/os/file.h"
 #include "base/util.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <limits.h>
 

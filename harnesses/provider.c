@@ -8,8 +8,7 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define MODEL_LEN_MAX 256
 #define MODELS_MAX 256

@@ -8,8 +8,7 @@
 
 #include "base/limits.h"
 #include "base/os/locked.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* A key is decoded into a buffer that is wiped before it is freed. */
 static struct locked_text *lock_key(struct jval v)

@@ -9,8 +9,7 @@
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define HEADERS_MAX 64
 #define HEADER_VALUE_MAX (64 * KIB)

@@ -12,9 +12,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/quirks.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define MANIFEST_MAX (1 * MIB)
 

@@ -12,9 +12,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "base/strv.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define TOKENS_VERSION 1
 

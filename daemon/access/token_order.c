@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define DAY_MS 86400000ULL
 

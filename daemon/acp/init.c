@@ -10,8 +10,7 @@
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "base/version.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session.h"
 
 struct init_args {

@@ -10,9 +10,7 @@
 #include "agui/agui_input.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 static const struct jfield input_fields[] = {
 	JF_STR(struct agui_input, thread_id, "threadId", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),

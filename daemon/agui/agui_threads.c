@@ -12,9 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <dirent.h>
 

@@ -6,8 +6,7 @@
  */
 #include "agui/agui_run.h"
 
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "rpc/rpc.h"
 #include "session/core/harness/session_labels.h"
 

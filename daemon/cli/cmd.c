@@ -9,9 +9,8 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
+#include "json/json.h"
 #include "json/jpretty.h"
-#include "json/jstr.h"
 #include "loop/loop.h"
 #include "proc/proc.h"
 #include "proc/table/process_tree.h"

@@ -12,8 +12,7 @@
 #include "base/version.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "lifecycle/lifecycle.h"
 #include "rpc/rpc.h"
 

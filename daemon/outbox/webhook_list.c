@@ -14,8 +14,7 @@
 #include "base/os/file.h"
 #include "digest/base64.h"
 #include "digest/digest.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define SECRET_PREFIX "whsec_"
 #define SECRET_TEXT_MAX (WEBHOOK_SECRETS_MAX * 128)

@@ -12,8 +12,7 @@
 
 #include "base/strv.h"
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tree/glob.h"
 
 #include <stdarg.h>

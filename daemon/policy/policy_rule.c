@@ -9,8 +9,7 @@
 
 #include "base/util.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tree/glob.h"
 
 struct rule_members {

@@ -10,9 +10,7 @@
 #include "rpc/rpc.h"
 
 #include "base/format/digits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 struct rpc_call {
 	struct list link;

@@ -10,8 +10,7 @@
 #include "usage/account.h"
 
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/cost.h"
 
 /* In records, and in ACP's Usage, which has no word for some. */

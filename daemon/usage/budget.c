@@ -11,8 +11,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "harnesses/harness.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/cost.h"
 
 /* scale: units inside per unit on the wire; digits: its decimal places there */

@@ -13,9 +13,7 @@
 #include "workspace/derive.h"
 
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "workspace/helper_job.h"
 
 #include <fcntl.h>

@@ -5,8 +5,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "workspace/derive.h"
 #include "workspace/helper_job.h"
 #include "workspace/sources.h"

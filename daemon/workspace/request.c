@@ -12,8 +12,7 @@
 #include "base/util.h"
 #include "base/limits.h"
 #include "digest/base64.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define REQUEST_SKILLS_MAX 128
 #define REQUEST_FILES_MAX 1024

@@ -12,9 +12,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "workspace/helper_job.h"
 
 #define KEY_HEX 32

@@ -8,8 +8,7 @@
 #include "base/list.h"
 #include "harnesses/registry.h"
 #include "harnesses/adapter.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "rpc/rpc.h"
 
 static int acp_request(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,

@@ -9,8 +9,7 @@
 #include "base/limits.h"
 #include "harnesses/adapter.h"
 #include "harnesses/inside.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 static struct agent_ask *find_ask(struct harness *h, uint64_t id)
 {

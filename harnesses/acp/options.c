@@ -5,8 +5,7 @@
  */
 #include "harnesses/acp/internal.h"
 
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 void acp_options_note(struct harness *h, struct slice result)
 {

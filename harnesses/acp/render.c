@@ -6,10 +6,8 @@
  */
 #include "harnesses/acp/internal.h"
 
-#include "base/buf.h"
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* The values that a template may name. NULL: absent. */
 struct placeholders {

@@ -7,8 +7,7 @@
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/adapter.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* --- ready ------------------------------------------------------------------------------------------- */
 

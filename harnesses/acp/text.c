@@ -5,8 +5,7 @@
  */
 #include "harnesses/acp/internal.h"
 
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 static const struct acp_text *text_row_find(const struct acp_text *t, const char *text)
 {

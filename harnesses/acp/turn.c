@@ -9,8 +9,7 @@
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/provider.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 static const char *const stop_reasons[] = { "end_turn", "max_tokens", "max_turn_requests",
 					    "refusal", "cancelled" };

@@ -8,9 +8,7 @@
  */
 #include "harnesses/opencode/internal.h"
 
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* --- the turn ------------------------------------------------------------------------------------------ */
 

@@ -8,14 +8,11 @@
  * no message.
  */
 
-#include "base/buf.h"
 #include "base/os/file.h"
 #include "harnesses/acp/internal.h"
 #include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 EMBED(opencode_plugin, "harnesses/opencode/plugin.mjs");
 

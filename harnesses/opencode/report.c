@@ -8,9 +8,7 @@
 #include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"
 #include "harnesses/provider.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Keeps an id that fits; else to stays as it is. */
 static void opencode_copy_id(char to[64], struct jval v)

@@ -6,8 +6,7 @@
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* text: the description, raw, or nothing */
 void pi_notice(struct harness *h, const char *severity, const char *title, struct jval text)

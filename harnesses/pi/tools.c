@@ -3,8 +3,7 @@
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <ctype.h>
 

@@ -6,8 +6,7 @@
 #include "harnesses/pi/internal.h"
 
 #include "harnesses/adapter.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Limit for an answer that only updates the context gauge. */
 #define STATS_WAIT_MS 500

@@ -10,9 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 
 static void check_end(struct hosted_check *l, const struct err *why)

@@ -14,8 +14,7 @@
 #include "proc/users/agent_user.h"
 #include "base/limits.h"
 #include "base/strv.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 
 #include <ctype.h>

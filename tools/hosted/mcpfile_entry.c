@@ -4,9 +4,7 @@
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/strv.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
-#include "base/buf.h"
+#include "json/json.h"
 
 #include <ctype.h>
 #include <strings.h>

@@ -3,8 +3,7 @@
  * sent again with a slightly higher value, since progress must rise. After MCP_HEARTBEAT_MAX_MS without progress from
  * the server it stops, and the client's own patience decides. */
 #include "base/clock.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 #include <math.h>

@@ -1,8 +1,6 @@
 /* front_legacy.c - the facade of a server of 2025: the calls of a legacy client, and results and errors in its
  * words. */
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 #define REVISION_MAX 64

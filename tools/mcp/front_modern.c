@@ -1,6 +1,5 @@
 /* front_modern.c - a client of 2026-07-28: checks what every request must carry, then passes it unchanged. */
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 #define META_PATH "params._meta."

@@ -2,8 +2,7 @@
  * at once. When the last is answered, the request goes to the server again, unchanged, with the answers and the
  * server's state. */
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 /* One request to the client. Its id, unless it is 0, is in f->asks as long as it exists. */

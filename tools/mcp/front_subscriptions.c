@@ -4,8 +4,7 @@
  * When the set of wanted changes changes, a new stream is requested. The old one goes on until the new one is
  * acknowledged, so that nothing is missed in between; resources/subscribe is answered then, too. A stream that ends by
  * itself is requested again, at growing intervals. Once it is back, the client is notified to read the lists again. */
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 /* A resource that the client has subscribed to. Raw text goes upstream; decoded text is

@@ -9,8 +9,7 @@
  */
 #include "tools/mcp/mcp_front.h"
 
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 /* --- out --- */

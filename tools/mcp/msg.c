@@ -10,8 +10,7 @@
 #include "tools/mcp/msg.h"
 
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 const char *const mcp_result_marks[] = { "resultType", "ttlMs", "cacheScope", NULL };
 const char *const mcp_result_type[] = { "resultType", NULL };

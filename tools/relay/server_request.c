@@ -9,9 +9,7 @@
 #include "tools/relay/server_request.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/msg.h"

@@ -8,8 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream.h"
 #include "tools/upstream/upstream_legacy.h"

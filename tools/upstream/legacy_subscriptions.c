@@ -7,8 +7,7 @@
  * no notification before. A new HTTP session of the server needs all subscriptions again.
  */
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/upstream/upstream_legacy_internal.h"
 
 enum legacy_watch_state { WATCH_ASKED, WATCH_SUBSCRIBED, WATCH_REFUSED };

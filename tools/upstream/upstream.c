@@ -10,8 +10,7 @@
 #include "tools/upstream/upstream.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/upstream/upstream_legacy.h"
 
 /* --- calls ------------------------------------------------------------------------------------------------ */

@@ -10,8 +10,7 @@
 #include "tools/upstream/upstream_legacy.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream_legacy_internal.h"
 

@@ -13,8 +13,7 @@
 #include "archive/archive_store.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Attempts of one put: each goes on where the daemon is, after a second. */
 #define TRIES 10

@@ -9,8 +9,7 @@
 #include "cli/archive/archive.h"
 
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Ids are put into a path as they are. */
 static bool plain_id(const char *id)

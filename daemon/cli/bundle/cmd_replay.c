@@ -11,8 +11,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "proc/output/lines.h"
 #include "rpc/rpc.h"
 #include "session/parts/bundle/bundle_events.h"

@@ -11,8 +11,7 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "net/claim/admission.h"
 #include "base/os/local_sock.h"
 #include "rpc/rpc.h"

@@ -11,8 +11,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/version.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 static struct slice member(const struct doctor *d, const char *key)
 {

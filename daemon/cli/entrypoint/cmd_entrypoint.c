@@ -12,8 +12,7 @@
 #include "cli/harness/program_host.h"
 #include "cli/archive/archive.h"
 #include "harnesses/harness_pins.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "proc/machine/machine_facts.h"
 #include "session/core/session_paths.h"
 

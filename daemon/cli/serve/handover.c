@@ -13,8 +13,7 @@
 #include "base/format/digits.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 
 #include <sys/mman.h>
 

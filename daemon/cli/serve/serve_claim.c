@@ -18,8 +18,7 @@
 #include "base/log.h"
 #include "cli/options/cli_options.h"
 #include "http/isolation.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* --- settings -------------------------------------------------------------------------------------------------- */
 

@@ -15,8 +15,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "rpc/rpc.h"
 
 #include <signal.h>

@@ -10,8 +10,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "cli/archive/archive.h"
-#include "json/jenc.h"
-#include "json/jscan.h"
+#include "json/json.h"
 
 /* Reads it from a file, so that a key is in no argument list. */
 static int settings_put_provider(struct jw *w, const char *path)

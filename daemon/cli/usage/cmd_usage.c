@@ -10,9 +10,7 @@
 
 #include "base/util.h"
 #include "harnesses/harness.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/cost.h"
 #include "usage/ledger/ledger_file.h"
 

@@ -12,8 +12,7 @@
 
 #include "base/util.h"
 #include "harnesses/harness.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/cost.h"
 
 #define WORD_MAX 256

@@ -10,8 +10,7 @@
 #include "egress/wire/egress_frame.h"
 
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
 static int egress_frame_parse(struct slice payload, const struct jfield *fields, void *ret)

@@ -11,9 +11,7 @@
 #include "base/util.h"
 #include "base/net/address_rules.h"
 #include "egress/wire/egress_host.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define PORT_MAX 65535
 #define PREFIX_SIZE 96 /* as a field in struct err */

@@ -10,9 +10,7 @@
 
 #include "base/http/http_fields.h"
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
 static int fetch_frame_parse(struct slice payload, const struct jfield *fields, void *ret)

@@ -11,8 +11,7 @@
 
 #include "base/limits.h"
 #include "digest/base64.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 

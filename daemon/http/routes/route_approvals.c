@@ -7,8 +7,7 @@
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "session/parts/approval/approvals.h"
 
 struct approvals_query {

@@ -9,8 +9,7 @@
 
 #include "base/version.h"
 #include "http/isolation.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "lifecycle/lifecycle.h"
 
 static void put_life(const struct http_context *ctx, struct http_reply *ret)

@@ -8,8 +8,7 @@
 #include "proc/cgroup/group_limits.h"
 
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "proc/cgroup/proc_group.h"
 
 static uint64_t first_or_second(uint64_t first, uint64_t second)

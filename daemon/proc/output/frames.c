@@ -4,11 +4,9 @@
  */
 #include "proc/output/frames.h"
 
-#include "base/buf.h"
 #include "base/format/utf8.h"
 #include "base/util.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "json/jwalk.h"
 
 #define ESC 0x1b

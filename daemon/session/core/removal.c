@@ -13,8 +13,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "workspace/helper_job.h"
 
 #include <dirent.h>

@@ -9,8 +9,7 @@
 #include "session/core/trace_context.h"
 
 #include "base/util.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 bool trace_parent_set(char to[TRACEPARENT_SIZE], const char *text)
 {

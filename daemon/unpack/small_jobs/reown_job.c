@@ -17,8 +17,7 @@
 #include "base/limits.h"
 #include "base/limits_parts.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "tree/held_tree.h"
 
 struct reown_tree {

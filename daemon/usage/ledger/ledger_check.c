@@ -12,8 +12,7 @@
 #include "base/format/digits.h"
 #include "base/limits.h"
 #include "digest/digest.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/account.h"
 #include "usage/cost.h"
 

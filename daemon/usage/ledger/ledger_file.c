@@ -13,8 +13,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
-#include "json/jdec.h"
-#include "json/jscan.h"
+#include "json/json.h"
 
 #define READ_CHUNK (64 * KIB)
 #define PROBE_CHUNK (4 * KIB)

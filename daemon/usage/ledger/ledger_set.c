@@ -11,9 +11,7 @@
 #include "base/format/digits.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <dirent.h>
 

@@ -9,13 +9,9 @@
  */
 #include "tools/builtin/check/check_job.h"
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "loop/loop.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/builtin/run/command_run.h"

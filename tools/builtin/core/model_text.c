@@ -9,8 +9,7 @@
 #include "tools/builtin/core/model_text.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <inttypes.h>
 

@@ -9,8 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
 #define CODE "INVALID_ARGUMENT"

@@ -10,8 +10,7 @@
 #include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "digest/digest.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tree/glob.h"
 

@@ -13,8 +13,7 @@
  */
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "policy/policy.h"
 #include "tools/builtin/core/toolbox_internal.h"
 

@@ -9,8 +9,7 @@
 #include "tools/builtin/run/command_spec.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <signal.h>
 

@@ -1,7 +1,6 @@
 /* list_text.c - what a model is shown of lists: names, contents, matches, files of a patch. */
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <inttypes.h>

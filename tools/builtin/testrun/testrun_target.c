@@ -10,8 +10,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define ONLY "{only}"
 #define REPORTER "{reporter}" /* the options of a runner that is known */

@@ -8,8 +8,7 @@
  */
 #include "tools/relay/gate/toolgate_internal.h"
 
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 
 #define CAPABILITIES "io.modelcontextprotocol/clientCapabilities"

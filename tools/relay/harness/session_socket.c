@@ -8,13 +8,11 @@
  */
 #include "tools/relay/harness/session_socket.h"
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/local_sock.h"
 #include "digest/digest.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "loop/acceptor.h"
 #include "tools/mcp/mcp_serve.h"
 

@@ -9,11 +9,9 @@
  */
 #include "tools/relay/harness/tool_renaming.h"
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/harness/schema_fitting.h"
 

@@ -10,8 +10,7 @@
 #include "tools/upstream/http/http_post.h"
 
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 

@@ -11,8 +11,7 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* Number.MAX_SAFE_INTEGER of JavaScript: above it two integers can be one number there. */
 #define SAFE_INTEGER 9007199254740991

@@ -7,8 +7,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/clock.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/harness/config_options.h"
 #include "session/core/redact/redact_internal.h"
 #include "session/core/session_part.h"

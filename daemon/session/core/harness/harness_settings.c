@@ -3,8 +3,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/harness/config_options.h"
 #include "session/core/turn/prompt_content.h"
 #include "session/core/redact/redact_internal.h"

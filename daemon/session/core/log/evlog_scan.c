@@ -11,9 +11,7 @@
 #include "base/util.h"
 
 #include "session/core/log/journal_record.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <sys/stat.h>
 

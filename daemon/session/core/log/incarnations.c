@@ -9,8 +9,7 @@
 #include "session/core/log/incarnations.h"
 
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "usage/ledger/ledger.h"
 
 static void drop_first(struct incarnations *l)

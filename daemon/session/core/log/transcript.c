@@ -9,8 +9,7 @@
 #include "session/core/log/transcript.h"
 
 #include "base/clock.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/log/event_table.h"
 #include "session/core/harness/session_labels.h"
 

@@ -12,8 +12,7 @@
 #include "base/os/locked.h"
 #include "base/util.h"
 #include "digest/digest.h"
-#include "json/jscan.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #include <strings.h>
 

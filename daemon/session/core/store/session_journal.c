@@ -14,9 +14,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"
 

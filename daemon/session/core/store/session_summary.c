@@ -13,9 +13,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/log/journal_record.h"
 #include "session/core/session_paths.h"
 #include "session/core/session_part.h"

@@ -8,8 +8,7 @@
 #include "session/core/turn/absolute_paths.h"
 
 #include "base/util.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* The text of a string value that is no absolute path, or empty. An escaped first character counts as relative. */
 static bool is_relative(struct jval path)

@@ -2,8 +2,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_part.h"
 
 static void result_free(struct session *s, struct keyed_result *k)

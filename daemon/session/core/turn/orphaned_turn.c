@@ -4,8 +4,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_part.h"
 
 #define NAME_MAX_BYTES 4096

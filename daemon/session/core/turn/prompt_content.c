@@ -12,8 +12,7 @@
 #include "base/format/image_type.h"
 #include "base/limits.h"
 #include "digest/base64.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 struct block_row {
 	const char *type;

@@ -4,8 +4,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_part.h"
 
 struct turn_tool_call *tool_call_find(const struct session *s, struct slice id)

@@ -13,8 +13,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 /* The event nests the update deeper than the harness's message did. */
 #define LEVELS_ABOVE 3

@@ -8,8 +8,7 @@
 #include "session/parts/approval/approval_terms.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/harness/setup.h"
 
 #define AT "_meta.acpd.approvals."

@@ -12,12 +12,10 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/turn/absolute_paths.h"
 #include "session/parts/approval/approval_internal.h"
 #include "session/core/redact/redact_internal.h"
-#include "json/jdec.h"
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/trace/session_trace.h"
 

@@ -7,8 +7,7 @@
  */
 #include "session/core/session_internal.h"
 
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/parts/approval/approval_internal.h"
 
 static bool is_always(struct jval option)

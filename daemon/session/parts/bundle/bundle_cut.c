@@ -11,8 +11,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/parts/bundle/bundle_internal.h"
 #include "session/core/log/journal_record.h"
 #include "session/core/log/transcript.h"

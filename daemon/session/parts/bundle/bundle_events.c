@@ -10,9 +10,7 @@
 #include "session/parts/bundle/bundle_events.h"
 
 #include "base/util.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
 

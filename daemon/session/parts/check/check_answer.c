@@ -7,8 +7,7 @@
  */
 #include "session/parts/check/check_internal.h"
 
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 #define UTF8_MAX 4 /* bytes of a character */
 

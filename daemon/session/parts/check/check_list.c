@@ -8,8 +8,7 @@
 #include "session/parts/check/check_internal.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/harness/session_env.h"
 
 #define PREFIX_MAX 80 /* "_meta.acpd.checks[31]." */

@@ -11,8 +11,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/parts/budget/turn_budget.h"
 #include "session/parts/check/turn_proof.h"
 

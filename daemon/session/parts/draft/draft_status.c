@@ -6,8 +6,7 @@
 #include "session/parts/draft/draft_internal.h"
 
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_internal.h"
 #include "session/parts/draft/draft_terms.h"
 

@@ -16,8 +16,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/core/session_internal.h"
 #include "session/parts/mcp/session_mcp_internal.h"
 

@@ -9,8 +9,7 @@
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "session/parts/model/session_model_internal.h"
 
 /* --- answers that are held back --------------------------------------------------------------------------------- */

@@ -10,8 +10,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "model/gzip_start.h"
 #include "session/parts/model/session_model_internal.h"
 

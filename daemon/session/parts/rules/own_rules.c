@@ -11,8 +11,7 @@
 #include "base/util.h"
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
+#include "json/json.h"
 
 const char *own_rule_id(const struct own_rule *r, char ret[OWN_RULE_ID_SIZE])
 {

@@ -7,8 +7,7 @@
  */
 #include "base/bucket.h"
 #include "base/clock.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"

@@ -14,8 +14,7 @@
 
 #include "base/limits.h"
 #include "harnesses/spawn_plan.h"
-#include "json/jenc.h"
-#include "json/jstr.h"
+#include "json/json.h"
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/tool_trace.h"

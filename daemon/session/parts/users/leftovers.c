@@ -10,8 +10,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "workspace/helper_job.h"
 
 /* Where anybody may leave something. */

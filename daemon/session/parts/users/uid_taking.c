@@ -9,8 +9,7 @@
 #include "session/parts/users/uid_lending.h"
 
 #include "base/limits_parts.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "session/core/session_internal.h"
 #include "session/parts/users/session_user.h"
 #include "proc/users/cwd_owner.h"

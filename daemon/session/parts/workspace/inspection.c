@@ -8,8 +8,7 @@
  */
 #include "session/parts/workspace/workspace_internal.h"
 
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "session/parts/confinement/session_limits.h"
 
 static void inspection_on_done(void *ctx, struct slice report, const struct err *e)

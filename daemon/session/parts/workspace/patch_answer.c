@@ -8,8 +8,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
+#include "json/json.h"
 #include "session/core/session_internal.h"
 #include "session/core/redact/redact_internal.h"
 
