@@ -84,7 +84,7 @@ static int produce(void *ctx, struct ring *r)
 {
 	struct zip *zip = ctx;
 	struct feed *f = &zip->feed;
-	struct deflated d;
+	struct deflated d = { .crc = 0 };
 	int result = 0;
 
 	if (inflater_open(&d.i, inflater_choose()) < 0)
