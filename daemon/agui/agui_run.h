@@ -79,7 +79,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e);
 void agui_run_opened(struct agui_run *r, struct slice opened);
 /* run_frames.c: one frame of the connection. */
 void agui_run_frame(struct agui_run *r, struct slice frame);
-/* run_end.c: the last event of a run. */
+/* agui_run.h: the last event of a run. */
 void agui_run_fail(struct agui_run *r, const char *code, const char *message);
 /* end: raw params of _acpd/turn_end. */
 void agui_run_turn_over(struct agui_run *r, struct slice end);

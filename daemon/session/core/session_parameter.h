@@ -59,8 +59,8 @@ struct session_parameter {
 	/* Frees what the value points at. */
 	void (*done)(void *value);
 
-	/* Returns the bits of enum setup_change where `change` alone does not tell them. s has the old value still. Values are
-	 * typed, or texts (NULL: absent) without a size. */
+	/* Returns the bits of enum setup_change where `change` alone does not tell them. s has the old value still. For rows
+	 * with a size: before and after are typed, all zeros if absent. */
 	unsigned (*effect)(const struct setup *s, const void *before, const void *after);
 
 	/* --- instead of the ways above, for what does not lie in one text --- */

@@ -84,7 +84,7 @@ int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size,
 int ledger_set_file_aside(struct ledger *l);
 _printf_(2, 3) void ledger_problem(struct ledger *l, const char *fmt, ...);
 
-/* ledger_rotate.c */
+/* ledger_retention.c */
 /* 0: the file that was written to is closed, and the next is begun; else nothing has changed. */
 int ledger_rotate(struct ledger *l);
 /* Cleans up what a daemon that was killed in ledger_rotate has left. */

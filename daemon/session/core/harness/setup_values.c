@@ -106,14 +106,21 @@ const char *setup_text(const struct setup *s, const struct session_parameter *of
 	return of->kept ? *kept_slot(s, of) : v ? v->text : NULL;
 }
 
-const void *setup_value(const struct setup *s, const struct session_parameter *of)
+/* An absent value is all zeros (session_parameter.h). */
+static const void *value_or_zeros(const struct session_parameter *of, const void *value)
 {
 	static const max_align_t zeros[16];
-	const struct parameter_value *v = value_find(s, of);
 
 	if (of->size > sizeof(zeros))
 		abort();
-	return v && v->value ? v->value : zeros;
+	return value ? value : zeros;
+}
+
+const void *setup_value(const struct setup *s, const struct session_parameter *of)
+{
+	const struct parameter_value *v = value_find(s, of);
+
+	return value_or_zeros(of, v ? v->value : NULL);
 }
 
 /* What is compared. "[]" and an absent list mean the same, and must not restart the harness. */
@@ -134,7 +141,7 @@ static void value_install(struct setup *s, const struct session_parameter *of, c
 	struct parameter_value *v = value_find(s, of);
 
 	if (of->kept) {
-		free(*kept_slot(s, of));
+		setup_free_text(*kept_slot(s, of));
 		*kept_slot(s, of) = text;
 		return;
 	}
@@ -142,7 +149,7 @@ static void value_install(struct setup *s, const struct session_parameter *of, c
 		v = GROW(s->values, s->nvalues);
 		*v = (struct parameter_value){ .of = of };
 	}
-	free(v->text);
+	setup_free_text(v->text);
 	value_free(of, v->value);
 	v->text = text;
 	v->value = value;
@@ -188,7 +195,7 @@ unsigned setup_change(struct setup *s, const struct session_parameter *of, struc
 		return 0;
 	}
 	if (of->effect)
-		changed = of->effect(s, setup_value(s, of), value);
+		changed = of->effect(s, setup_value(s, of), value_or_zeros(of, value));
 	value_install(s, of, text, value);
 	return changed | SETUP_CHANGED;
 }
